@@ -1,0 +1,11 @@
+//! The contract a device fulfils, and the plan it carries out.
+//!
+//! A device crate turns a checkpoint into a [`Resident`] model: weights uploaded or packed once, sequences with
+//! their own KV cache, prefill in chunks, one decode step for one or several sequences. Everything that chooses
+//! how (format, threads, chunk, context) is in the [`Plan`], resolved before any device is touched.
+
+mod plan;
+mod resident;
+
+pub use plan::{DeviceKind, KvFormat, Plan};
+pub use resident::{Cancel, LogitSink, Resident, Sequence, Step};

@@ -1,0 +1,98 @@
+//! A model resident on a device.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tilewright_model::{Config, Refusal};
+
+use crate::Plan;
+
+/// A flag that stops work between two steps, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks the work to stop at the next boundary (a decode step, a layer of prefill).
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has been asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Names a sequence of a [`Resident`]. Never reused within one resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sequence(pub u64);
+
+/// One sequence's part in a decode step.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Which sequence.
+    pub sequence: Sequence,
+    /// The token appended to it.
+    pub token: u32,
+}
+
+/// What prefill is to do with logits.
+pub enum LogitSink<'a> {
+    /// Compute none (a chunk that more will follow).
+    None,
+    /// The last row's logits, `[vocab]`.
+    Last(&'a mut [f32]),
+    /// Every row's, handed over one at a time with the row's index within the call.
+    Each(&'a mut dyn FnMut(usize, &[f32])),
+}
+
+/// A model on a device: weights resident across calls, sequences with their own KV cache.
+///
+/// Results of a row do not depend on how rows are grouped into calls, chunks or batches, nor on the number of
+/// threads: every implementation keeps one order of reduction for each output element.
+pub trait Resident: Send {
+    /// The model's shape.
+    fn config(&self) -> &Config;
+
+    /// What was decided at open.
+    fn plan(&self) -> &Plan;
+
+    /// Starts an empty sequence with room for `positions` tokens.
+    ///
+    /// # Errors
+    /// `context_full` above the plan's context, `out_of_memory`.
+    fn create(&mut self, positions: usize) -> Result<Sequence, Refusal>;
+
+    /// Frees a sequence; unknown ones are ignored, so that closing twice is harmless.
+    fn release(&mut self, sequence: Sequence);
+
+    /// Tokens held by a sequence; 0 for an unknown one.
+    fn len(&self, sequence: Sequence) -> usize;
+
+    /// Forgets every position from `len` on.
+    fn truncate(&mut self, sequence: Sequence, len: usize);
+
+    /// Appends `tokens` to a sequence, in chunks of the plan's size. Checks `cancel` between layers; after a
+    /// cancelled call the sequence holds a whole number of finished chunks.
+    ///
+    /// # Errors
+    /// `context_full` before any work when they do not fit, `cancelled`.
+    fn prefill(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal>;
+
+    /// Appends one token to each of several sequences in one sweep over the weights.
+    ///
+    /// `logits` is `[steps.len(), vocab]`, row-major.
+    ///
+    /// # Errors
+    /// `context_full` before any work.
+    fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal>;
+
+    /// Copies the keys (after norm and RoPE) and values of one layer, each `[kv_heads, len, head_dim]`, as f32.
+    fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>);
+}

@@ -1,0 +1,74 @@
+//! The facts of a model that every other part works from.
+
+use crate::{Rope, StoredType};
+
+/// The published family a configuration belongs to. Only defaults and names hang on it; every gate reads facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Qwen3 dense: per-head RMSNorm on queries and keys.
+    Qwen3,
+    /// Qwen2 and Qwen2.5: bias on q, k and v.
+    Qwen2,
+    /// Llama 2, Llama 3 and relatives.
+    Llama,
+    /// Mistral without a sliding window.
+    Mistral,
+}
+
+/// A decoder's shape and constants, checked against each other.
+///
+/// Sizes are in elements. Produced only by the config reader, so a value of this type is within the supported set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The family named by `model_type`.
+    pub family: Family,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Number of decoder layers.
+    pub layers: usize,
+    /// Number of query heads.
+    pub heads: usize,
+    /// Number of key/value heads; divides `heads` (GQA, or MQA when 1).
+    pub kv_heads: usize,
+    /// Width of one head; read, never derived from `hidden / heads`.
+    pub head_dim: usize,
+    /// Width of the SwiGLU product.
+    pub intermediate: usize,
+    /// Rows of the embedding and of the head.
+    pub vocab: usize,
+    /// Epsilon of every RMSNorm.
+    pub norm_eps: f64,
+    /// Rotary position embedding.
+    pub rope: Rope,
+    /// Whether the head is the embedding.
+    pub tied: bool,
+    /// Whether q and k pass a per-head RMSNorm before RoPE.
+    pub qk_norm: bool,
+    /// Whether q, k and v add a bias.
+    pub qkv_bias: bool,
+    /// Positions the model was made for.
+    pub max_positions: usize,
+    /// Ids that begin a text, if the configuration names one.
+    pub bos: Option<u32>,
+    /// Ids that end a text according to the configuration alone.
+    pub eos: Vec<u32>,
+    /// Type the weights are stated to be stored in, if stated.
+    pub stored: Option<StoredType>,
+}
+
+impl Config {
+    /// Width of all query heads together.
+    pub fn q_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Width of all key heads (or value heads) together.
+    pub fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Query heads that share one key/value head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+}

@@ -1,0 +1,17 @@
+//! What is on disk, and what it means.
+//!
+//! A checkpoint is a closed-schema [`Config`], named tensors, a tokenizer and a chat template. This crate reads
+//! all of them, refuses what the engine cannot honour ([`Refusal`]), and gives the float64 reference forward that
+//! every device is compared with. It knows no device and no network.
+
+mod config;
+mod dtype;
+mod parameters;
+mod refusal;
+mod rope;
+
+pub use config::{Config, Family};
+pub use dtype::{StoredType, WeightFormat};
+pub use parameters::{LayerParameters, Parameters, Role};
+pub use refusal::{Code, Finding, Refusal};
+pub use rope::{Rope, RopeScaling};

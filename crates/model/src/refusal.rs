@@ -1,0 +1,99 @@
+//! Refusals: the only error type of the project.
+//!
+//! Whatever cannot be honoured is refused with a [`Code`] (stable number and name) and the list of every
+//! [`Finding`] that led to it. There is no free-text variant: a new reason is a new code with its own block in
+//! [`code`](self) and its own test.
+
+mod code;
+
+use std::fmt;
+
+pub use code::Code;
+
+/// One mismatch: what was looked at, what it had to be, what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The thing judged: a config key, a tensor, a flag, a field.
+    pub what: String,
+    /// What would have been accepted.
+    pub expected: String,
+    /// What was there.
+    pub got: String,
+}
+
+impl Finding {
+    /// A finding about `what`.
+    pub fn new(what: impl Into<String>, expected: impl fmt::Display, got: impl fmt::Display) -> Self {
+        Self { what: what.into(), expected: expected.to_string(), got: got.to_string() }
+    }
+}
+
+/// A named refusal with everything that led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    code: Code,
+    place: Option<String>,
+    findings: Vec<Finding>,
+}
+
+impl Refusal {
+    /// A refusal for a single reason.
+    pub fn new(
+        code: Code,
+        what: impl Into<String>,
+        expected: impl fmt::Display,
+        got: impl fmt::Display,
+    ) -> Self {
+        Self::with_findings(code, vec![Finding::new(what, expected, got)])
+    }
+
+    /// A refusal listing several mismatches.
+    pub fn with_findings(code: Code, findings: Vec<Finding>) -> Self {
+        Self { code, place: None, findings }
+    }
+
+    /// `Ok` when nothing was found, else the refusal listing all of it.
+    ///
+    /// # Errors
+    /// When `findings` is not empty.
+    pub fn check(code: Code, findings: Vec<Finding>) -> Result<(), Self> {
+        if findings.is_empty() { Ok(()) } else { Err(Self::with_findings(code, findings)) }
+    }
+
+    /// Names the file, flag or request the findings are about.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.place = Some(place.to_string());
+        self
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The file, flag or request the findings are about.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// Every mismatch, in the order found.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.code.name(), self.code.number())?;
+        if let Some(place) = &self.place {
+            write!(f, " at {place}")?;
+        }
+        for finding in &self.findings {
+            write!(f, "\n  {}: expected {}, got {}", finding.what, finding.expected, finding.got)?;
+        }
+        write!(f, "\n  remedy: {}", self.code.remedy())
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,108 @@
+//! The codes, one block each. `docs/refusals.md` is generated from this file.
+
+/// Declares the codes: number, variant, name, then *what*, *why* and *remedy*.
+macro_rules! codes {
+    ($($number:literal $variant:ident $name:literal what $what:literal why $why:literal remedy $remedy:literal;)*) => {
+        /// Every reason to refuse. Numbers and names never change meaning; retired ones are not reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = $what] $variant = $number,)*
+        }
+
+        impl Code {
+            /// Every code, by number.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable name, in snake case.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What was found.
+            pub fn what(self) -> &'static str {
+                match self { $(Self::$variant => $what,)* }
+            }
+
+            /// Why it is refused rather than worked around.
+            pub fn why(self) -> &'static str {
+                match self { $(Self::$variant => $why,)* }
+            }
+
+            /// What to do instead.
+            pub fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
+        }
+    };
+}
+
+impl Code {
+    /// The stable number.
+    pub fn number(self) -> u16 {
+        self as u16
+    }
+}
+
+codes! {
+    // 700–729: what is on disk.
+    700 CheckpointNotFound "checkpoint_not_found"
+        what "The path holds no checkpoint: it or a file it must hold is missing."
+        why "Nothing can be guessed about a model that is not there."
+        remedy "Name a directory with config.json, tokenizer.json and model.safetensors (or its index).";
+    701 FileUnreadable "file_unreadable"
+        what "A file is there but could not be opened, mapped or read."
+        why "A partly read file would give wrong weights."
+        remedy "Check permissions and the disk, then try again.";
+    702 ConfigInvalid "config_invalid"
+        what "config.json is not JSON of the expected types, or misses a key the family always states."
+        why "A default for a missing number is a silent wrong answer."
+        remedy "Restore the file from the model's publisher.";
+    703 UnsupportedArchitecture "unsupported_architecture"
+        what "The configuration states facts outside the supported set, or keys whose meaning is unknown."
+        why "An ignored key is a silently different model."
+        remedy "See docs/models.md for the supported facts.";
+    704 TensorMismatch "tensor_mismatch"
+        what "The tensors in the files are not exactly those the configuration calls for."
+        why "A missing, extra, misshaped or mistyped tensor means that file and configuration belong to different models."
+        remedy "Download the checkpoint again, or correct its config.json.";
+
+    // 730–749: text.
+    730 TokenizerInvalid "tokenizer_invalid"
+        what "tokenizer.json cannot be read or uses a component that is not known."
+        why "A tokenizer that is nearly right gives ids that are wrong."
+        remedy "Use the tokenizer.json published with the model.";
+    740 TemplateInvalid "template_invalid"
+        what "The chat template cannot be parsed or rendered."
+        why "A prompt in another shape than the model was trained on gives worse answers without a word."
+        remedy "Pass --chat-template FILE, or --raw to use the prompt as it is.";
+
+    // 750–779: requests.
+    750 ContextFull "context_full"
+        what "Prompt and reply do not fit the context."
+        why "A prompt is never truncated."
+        remedy "Shorten the prompt, ask for fewer tokens, or raise --ctx.";
+    751 SamplingInvalid "sampling_invalid"
+        what "A sampling value is outside its range."
+        why "A value out of range has no meaning to fall back on."
+        remedy "Use a value in the stated range.";
+    752 NonFiniteLogits "non_finite_logits"
+        what "The model produced a logit that is not a number or infinite."
+        why "Any token picked from such logits would be arbitrary."
+        remedy "Run with --weights f32; if it persists, the checkpoint is damaged.";
+    753 Cancelled "cancelled"
+        what "The request was cancelled before it finished."
+        why "The caller asked for it."
+        remedy "Send the request again.";
+
+    // 780–799: devices.
+    780 DeviceUnavailable "device_unavailable"
+        what "The device asked for is not present or not supported by this build."
+        why "No request moves to another device silently."
+        remedy "Use --device auto, or see `tilewright doctor`.";
+    781 OutOfMemory "out_of_memory"
+        what "Weights and KV cache do not fit the memory of the device."
+        why "An overcommitted machine swaps or kills other work."
+        remedy "Use a smaller weight format or --ctx.";
+}

@@ -1,0 +1,3 @@
+//! The task runner.
+
+fn main() {}

@@ -1,0 +1,31 @@
+//! The long checks.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+
+use crate::check;
+use crate::shell::{Step, has_cargo_tool, root};
+
+/// check and test, then every fuzz target for `seconds`.
+pub(crate) fn full(seconds: u32) -> anyhow::Result<()> {
+    check::check()?;
+    check::test()?;
+    if !has_cargo_tool("fuzz") {
+        bail!("cargo fuzz is not installed (cargo install cargo-fuzz)");
+    }
+    let folder = root().join("fuzz/fuzz_targets");
+    let mut targets = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+        let path = entry?.path();
+        if let Some(stem) = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == "rs")) {
+            targets.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    targets.sort();
+    for target in targets {
+        let limit = format!("-max_total_time={seconds}");
+        Step::program("cargo", &["+nightly", "fuzz", "run", &target, "--", &limit]).within("fuzz").run()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Rules about single files.
+
+use super::files::{Source, report, root, sources};
+
+/// Source files past 600 lines, each with its reason. None may pass 1,000.
+const LONG: &[(&str, &str)] = &[];
+
+/// Folders whose crates must stay pure, and what they may not name.
+const PURE: &[(&str, &[&str])] = &[
+    ("crates/tile/src", &["std::fs", "std::net", "std::env", "std::time", "std::thread", "std::process"]),
+    ("crates/model/src", &["std::net", "std::process"]),
+    ("crates/engine/src", &["axum", "hyper", "http::"]),
+];
+
+fn rust() -> Vec<Source> {
+    sources(&["rs"])
+}
+
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let mut complaints = Vec::new();
+    for file in sources(&["rs", "cu", "py", "h"]) {
+        let lines = file.text.lines().count();
+        let reasoned = LONG.iter().any(|(path, _)| *path == file.path);
+        if lines > 1000 || (lines > 600 && !reasoned) {
+            complaints.push(format!(
+                "{}: {lines} lines; split it, or give a reason in LONG (600 to 1,000)",
+                file.path
+            ));
+        }
+        if reasoned && lines <= 600 {
+            complaints.push(format!("{}: {lines} lines; its line in LONG is stale", file.path));
+        }
+    }
+    for (path, _) in LONG {
+        if !root().join(path).exists() {
+            complaints.push(format!("{path}: in LONG but not in the tree"));
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let complaints: Vec<_> = rust()
+        .iter()
+        .filter(|file| {
+            !file.text.trim_start().starts_with("//!") && !file.text.trim_start().starts_with("#![")
+        })
+        .map(|file| format!("{}: begins without a `//!` line", file.path))
+        .collect();
+    report(&complaints);
+}
+
+#[test]
+fn unsafe_code_stands_only_in_files_named_raw() {
+    let mut complaints = Vec::new();
+    for file in rust() {
+        let named = file.path.ends_with("/raw.rs") || file.path.contains("/raw/");
+        let own = file.path.starts_with("xtask/tests/tidy");
+        if named || own {
+            continue;
+        }
+        for (number, line) in file.text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"]
+                .iter()
+                .any(|u| code.contains(u))
+            {
+                complaints.push(format!("{}:{}: unsafe outside a file named raw", file.path, number + 1));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn pure_crates_stay_pure() {
+    let mut complaints = Vec::new();
+    for file in rust() {
+        for (folder, banned) in PURE {
+            if file.path.starts_with(folder) && !is_test(&file.path) {
+                complaints.extend(
+                    banned
+                        .iter()
+                        .filter(|word| file.text.contains(**word))
+                        .map(|word| format!("{}: names `{word}`, which {folder} may not", file.path)),
+                );
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let words = ["todo!(", "unimplemented!(", "FIXME", "XXX", "HACK", "#[ignore"];
+    let mut complaints = Vec::new();
+    for file in sources(&["rs", "cu", "py", "h", "sh"]) {
+        if file.path.starts_with("xtask/tests/tidy") {
+            continue;
+        }
+        for word in words.iter().filter(|word| file.text.contains(**word)) {
+            complaints.push(format!("{}: holds `{word}`", file.path));
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut complaints = Vec::new();
+    for file in sources(&["md"]) {
+        let folder = root().join(&file.path).parent().expect("in a folder").to_path_buf();
+        for target in file.text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap_or_default();
+            let external = target.contains("://") || target.starts_with("mailto:");
+            if !external && !path.is_empty() && !path.contains(' ') && !folder.join(path).exists() {
+                complaints.push(format!("{}: link to `{target}` leads nowhere", file.path));
+            }
+        }
+    }
+    report(&complaints);
+}

@@ -5,7 +5,9 @@
 //! how (format, threads, chunk, context) is in the [`Plan`], resolved before any device is touched.
 
 mod plan;
+mod progress;
 mod resident;
 
 pub use plan::{DeviceKind, KvFormat, Plan};
+pub use progress::{Progress, Stage};
 pub use resident::{Cancel, LogitSink, Resident, Sequence, Step};

@@ -95,6 +95,10 @@ codes! {
         what "The request was cancelled before it finished."
         why "The caller asked for it."
         remedy "Send the request again.";
+    754 RequestInvalid "request_invalid"
+        what "A field of the request has a value that cannot be honored."
+        why "A field that is ignored, clipped or guessed gives another reply than the one asked for."
+        remedy "Use a value in the stated range; docs/sampling.md and the documentation of `Request` list them.";
 
     // 780–799: devices.
     780 DeviceUnavailable "device_unavailable"

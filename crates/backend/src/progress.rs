@@ -1,0 +1,35 @@
+//! What a device reports while it loads a model.
+
+use std::fmt;
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Weights are read from the checkpoint and brought into the format of the plan.
+    Pack,
+    /// Weights packed by an earlier run are read back.
+    Restore,
+    /// Packed weights are written for later runs.
+    Store,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pack => "packing weights",
+            Self::Restore => "reading packed weights",
+            Self::Store => "storing packed weights",
+        })
+    }
+}
+
+/// How far a stage is. Reported at its start (`done` 0), along the way, and at its end (`done == total`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// Bytes done.
+    pub done: u64,
+    /// Bytes in all.
+    pub total: u64,
+}

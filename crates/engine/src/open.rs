@@ -1,0 +1,90 @@
+//! What a caller asks for when opening a model.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tilewright_model::WeightFormat;
+
+/// Where the model comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The small story model inside the program.
+    #[default]
+    Embedded,
+    /// A checkpoint directory.
+    Path(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("the embedded model"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Which device is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DeviceRequest {
+    /// The fastest device that is present; the engine says which and why.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// An NVIDIA GPU, by index.
+    Cuda(usize),
+    /// The Apple GPU.
+    Metal,
+}
+
+impl fmt::Display for DeviceRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(n) => write!(f, "cuda:{n}"),
+            Self::Metal => f.write_str("metal"),
+        }
+    }
+}
+
+impl FromStr for DeviceRequest {
+    type Err = String;
+
+    /// Reads `auto`, `cpu`, `cuda` (the first), `cuda:N` or `metal`.
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "metal" => Ok(Self::Metal),
+            _ => s
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| format!("`{s}` is not one of auto, cpu, cuda, cuda:N, metal")),
+        }
+    }
+}
+
+/// How to open a model. `None` leaves a choice to the planner; [`crate::Plan`] says what it chose.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// The device.
+    pub device: DeviceRequest,
+    /// Format in which matrices are held.
+    pub weights: Option<WeightFormat>,
+    /// Worker threads of the CPU device.
+    pub threads: Option<usize>,
+    /// Positions a sequence may hold, prompt and reply together.
+    pub context: Option<usize>,
+    /// Prompt tokens taken in one step.
+    pub prefill_chunk: Option<usize>,
+    /// Folder for packed weights, so that a second start is fast; `None` keeps nothing.
+    pub cache: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! What a caller asks of one generation.
+
+use tilewright_backend::Cancel;
+
+use crate::Sampling;
+
+/// One generation. [`Request::new`] asks for the checkpoint's own way of sampling and as many tokens as fit.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The prompt. At least one id, each of the tokenizer's (without a tokenizer: of the model's) vocabulary;
+    /// never truncated.
+    pub prompt: Vec<u32>,
+    /// Tokens to generate at most, at least 1. Prompt and these must fit the context together. `None`: the rest of
+    /// the context.
+    pub max_tokens: Option<usize>,
+    /// Tokens before which nothing stops the reply: stop ids cannot be drawn, and stop strings are looked for only
+    /// in the text that follows.
+    pub min_tokens: usize,
+    /// How to sample.
+    pub sampling: Sampling,
+    /// Strings that end the reply, matched over text wherever token borders lie. Need a tokenizer. One that is the
+    /// whole text of a special token also stops at that id.
+    pub stop: Vec<String>,
+    /// Ids that end the reply, besides the checkpoint's.
+    pub stop_ids: Vec<u32>,
+    /// Do not stop at the checkpoint's own stop set. Its ids may still be drawn.
+    pub ignore_eos: bool,
+    /// Keep the stop string (or the text of the stop id) at the end of the text.
+    pub include_stop: bool,
+    /// Report log-probabilities, with this many alternatives (0 to 20).
+    pub logprobs: Option<u8>,
+    /// Stops the generation from any thread; takes effect within one step, in prefill too.
+    pub cancel: Cancel,
+}
+
+impl Request {
+    /// A request for `prompt` with every other field at its default.
+    pub fn new(prompt: impl Into<Vec<u32>>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+}

@@ -7,8 +7,10 @@
 mod config;
 mod dtype;
 mod parameters;
+pub mod reference;
 mod refusal;
 mod rope;
+pub mod tolerance;
 
 pub use config::{Config, Family};
 pub use dtype::{StoredType, WeightFormat};

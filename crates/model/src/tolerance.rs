@@ -1,0 +1,193 @@
+//! The one table of tolerances, and the comparison that every gate uses.
+//!
+//! A value passes when `|got - want| <= atol + rtol * |want|`, written so that a NaN on either side fails. No test or
+//! gate states a number of its own: it names a row here, and the reason stands beside the number.
+
+use std::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// How far a result may lie from the one it is compared with, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// What is compared.
+    pub name: &'static str,
+    /// Allowed error as a share of the wanted value's magnitude.
+    pub rtol: f64,
+    /// Allowed error in the values' own unit.
+    pub atol: f64,
+    /// Why these numbers.
+    pub reason: &'static str,
+}
+
+impl Tolerance {
+    /// The float64 reference against independently computed float64 results: logits, K and V.
+    pub const REFERENCE: Self = Self {
+        name: "float64 reference",
+        rtol: 1e-9,
+        atol: 1e-9,
+        reason: "both sides are float64 and differ only in the order of sums and the last bits of exp, sin and cos; \
+                 observed errors are below 1e-12",
+    };
+
+    /// A device's logits, K and V with f32 weights against the float64 reference.
+    pub const F32_STATE: Self = Self {
+        name: "f32 state",
+        rtol: 1e-3,
+        atol: 1e-3,
+        reason: "f32 rounding grows with depth and width to about 1e-5; a wrong constant, position or weight shows at \
+                 1e-2 and above, so 1e-3 separates the two",
+    };
+
+    /// Negative log likelihood per token of a held-out text, f32 against float64, in nats.
+    pub const F32_NLL: Self = Self {
+        name: "f32 nll",
+        rtol: 0.0,
+        atol: 1e-4,
+        reason: "a mean over thousands of tokens averages rounding away; 1e-4 nats is a hundredth of a percent of \
+                 perplexity",
+    };
+
+    /// Stored greedy margins (top-1 minus top-2 logit), which are rounded to six decimals.
+    pub const STORED_MARGIN: Self =
+        Self { name: "stored margin", rtol: 0.0, atol: 1e-6, reason: "the stored values keep six decimals" };
+
+    /// Rise of the negative log likelihood per token from f32 to int8 weights, in nats.
+    pub const INT8_NLL_RISE: Self = Self {
+        name: "int8 nll rise",
+        rtol: 0.0,
+        atol: 0.002,
+        reason: "grouped 8-bit weights are meant to be indistinguishable: 0.2 percent of perplexity",
+    };
+
+    /// Rise of the negative log likelihood per token from f32 to int4 weights, in nats.
+    pub const INT4_NLL_RISE: Self = Self {
+        name: "int4 nll rise",
+        rtol: 0.0,
+        atol: 0.03,
+        reason: "grouped 4-bit weights cost quality; 3 percent of perplexity is the most we accept for half the bytes",
+    };
+
+    /// Every row.
+    pub const TABLE: [Self; 6] = [
+        Self::REFERENCE,
+        Self::F32_STATE,
+        Self::F32_NLL,
+        Self::STORED_MARGIN,
+        Self::INT8_NLL_RISE,
+        Self::INT4_NLL_RISE,
+    ];
+
+    /// Whether `got` is within this tolerance of `want`. False when either is NaN.
+    pub fn allows(&self, got: f64, want: f64) -> bool {
+        let error = (got - want).abs();
+        // An infinity is near nothing but itself: neither its own magnitude nor a NaN difference may let it pass.
+        got == want || (error.is_finite() && error <= self.atol + self.rtol * want.abs())
+    }
+}
+
+/// The largest differences seen in a comparison that passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Number of values compared.
+    pub values: usize,
+    /// Largest `|got - want|`.
+    pub max_abs: f64,
+    /// Where `max_abs` was seen first.
+    pub at: usize,
+}
+
+impl Observed {
+    /// The larger of two observations, for reporting several tensors as one; values add up.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        let larger = if other.max_abs > self.max_abs { other } else { self };
+        Self { values: self.values + other.values, ..larger }
+    }
+}
+
+/// A comparison that failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mismatch {
+    /// The two sides have different numbers of values.
+    Length {
+        /// Values computed.
+        got: usize,
+        /// Values wanted.
+        want: usize,
+    },
+    /// At least one value is outside the tolerance, or not a number.
+    Value {
+        /// The row of the table that was broken.
+        tolerance: Tolerance,
+        /// First place that is outside.
+        at: usize,
+        /// The value computed there.
+        got: f64,
+        /// The value wanted there.
+        want: f64,
+        /// How many values are outside.
+        outside: usize,
+        /// How many were compared.
+        values: usize,
+        /// Largest `|got - want|`; NaN if any difference is.
+        max_abs: f64,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { got, want } => write!(f, "got {got} values, want {want}"),
+            Self::Value { tolerance, at, got, want, outside, values, max_abs } => write!(
+                f,
+                "{outside} of {values} values outside {} (rtol {:e}, atol {:e}), first at {at}: got {got:e}, want \
+                 {want:e}; largest error {max_abs:e}",
+                tolerance.name, tolerance.rtol, tolerance.atol
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Compares element by element.
+///
+/// # Errors
+/// When the lengths differ, or any value is outside `tolerance` or NaN.
+pub fn compare<T: Copy + Into<f64>>(
+    got: &[T],
+    want: &[f64],
+    tolerance: Tolerance,
+) -> Result<Observed, Mismatch> {
+    if got.len() != want.len() {
+        return Err(Mismatch::Length { got: got.len(), want: want.len() });
+    }
+    let mut observed = Observed { values: want.len(), ..Observed::default() };
+    let mut first = None;
+    let mut outside = 0;
+    for (at, (&got, &want)) in got.iter().zip(want).enumerate() {
+        let got = got.into();
+        if !tolerance.allows(got, want) {
+            outside += 1;
+            first.get_or_insert((at, got, want));
+        }
+        let error = if got == want { 0.0 } else { (got - want).abs() };
+        if error > observed.max_abs || (error.is_nan() && !observed.max_abs.is_nan()) {
+            (observed.max_abs, observed.at) = (error, at);
+        }
+    }
+    match first {
+        None => Ok(observed),
+        Some((at, got, want)) => Err(Mismatch::Value {
+            tolerance,
+            at,
+            got,
+            want,
+            outside,
+            values: observed.values,
+            max_abs: observed.max_abs,
+        }),
+    }
+}

@@ -8,12 +8,14 @@
 
 mod event;
 mod open;
+mod reasoning;
 mod request;
 pub mod sampling;
 
 pub use event::{Alternative, Done, Event, FinishReason, Logprobs, Stop, Timings, Token, Usage};
 pub use open::{DeviceRequest, OpenOptions, Source};
+pub use reasoning::{Parts, ReasoningSplitter};
 pub use request::Request;
 pub use sampling::Sampling;
-pub use tilewright_backend::{Cancel, Plan, Progress, Stage};
+pub use tilewright_backend::{Cancel, KvFormat, Plan, Progress, Stage};
 pub use tilewright_model::{Code, Finding, Refusal};

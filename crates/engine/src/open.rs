@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use tilewright_backend::KvFormat;
 use tilewright_model::WeightFormat;
 
 /// Where the model comes from.
@@ -76,6 +77,8 @@ pub struct OpenOptions {
     pub device: DeviceRequest,
     /// Format in which matrices are held.
     pub weights: Option<WeightFormat>,
+    /// Element type of the KV cache.
+    pub kv: Option<KvFormat>,
     /// Worker threads of the CPU device.
     pub threads: Option<usize>,
     /// Positions a sequence may hold, prompt and reply together.

@@ -6,6 +6,7 @@
 mod bench;
 mod check;
 mod full;
+mod seeded;
 mod shell;
 
 use clap::{Parser, Subcommand};
@@ -33,6 +34,13 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Write a checkpoint of random weights in the shape of a published model; `--help` lists the arguments.
+    #[command(disable_help_flag = true)]
+    Seeded {
+        /// Arguments for the generator.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Long checks: fuzzing for minutes a target, on top of check and test.
     Full {
         /// Seconds of fuzzing a target.
@@ -48,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Golden => check::golden(),
         Verb::Docs => check::docs(),
         Verb::Bench { args } => bench::bench(&args),
+        Verb::Seeded { args } => seeded::seeded(&args),
         Verb::Full { fuzz_seconds } => full::full(fuzz_seconds),
     }
 }

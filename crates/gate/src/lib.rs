@@ -1,1 +1,3 @@
-//! To be described.
+//! Validation and measurement: seeded checkpoints, gates, reports.
+
+pub mod seeded;

@@ -67,6 +67,10 @@ codes! {
         what "The tensors in the files are not exactly those the configuration calls for."
         why "A missing, extra, misshaped or mistyped tensor means that file and configuration belong to different models."
         remedy "Download the checkpoint again, or correct its config.json.";
+    725 FileUnwritable "file_unwritable"
+        what "A file could not be created, written or renamed."
+        why "A partly written file must not pass for a whole one."
+        remedy "Check permissions and free space, or choose another directory.";
 
     // 730–749: text.
     730 TokenizerInvalid "tokenizer_invalid"

@@ -1,5 +1,12 @@
 //! The facts of a model that every other part works from.
 
+mod facts;
+mod read;
+mod rope;
+mod schema;
+
+pub(crate) use read::read;
+
 use crate::{Rope, StoredType};
 
 /// The published family a configuration belongs to. Only defaults and names hang on it; every gate reads facts.
@@ -13,6 +20,31 @@ pub enum Family {
     Llama,
     /// Mistral without a sliding window.
     Mistral,
+}
+
+impl Family {
+    /// Every family, in the order they are documented.
+    pub const ALL: &[Self] = &[Self::Qwen3, Self::Qwen2, Self::Llama, Self::Mistral];
+
+    /// The value of `model_type` that names it.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            Self::Qwen3 => "qwen3",
+            Self::Qwen2 => "qwen2",
+            Self::Llama => "llama",
+            Self::Mistral => "mistral",
+        }
+    }
+
+    /// The value of `architectures` that names it.
+    pub fn architecture(self) -> &'static str {
+        match self {
+            Self::Qwen3 => "Qwen3ForCausalLM",
+            Self::Qwen2 => "Qwen2ForCausalLM",
+            Self::Llama => "LlamaForCausalLM",
+            Self::Mistral => "MistralForCausalLM",
+        }
+    }
 }
 
 /// A decoder's shape and constants, checked against each other.

@@ -4,16 +4,21 @@
 //! all of them, refuses what the engine cannot honour ([`Refusal`]), and gives the float64 reference forward that
 //! every device is compared with. It knows no device and no network.
 
+mod checkpoint;
 mod config;
 mod dtype;
+mod json;
 mod parameters;
 pub mod reference;
 mod refusal;
 mod rope;
+mod tensor;
 pub mod tolerance;
 
+pub use checkpoint::Checkpoint;
 pub use config::{Config, Family};
 pub use dtype::{StoredType, WeightFormat};
 pub use parameters::{LayerParameters, Parameters, Role};
 pub use refusal::{Code, Finding, Refusal};
 pub use rope::{Rope, RopeScaling};
+pub use tensor::Tensor;

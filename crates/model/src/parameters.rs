@@ -108,4 +108,10 @@ impl<T> Parameters<T> {
         let head = self.head.as_ref().map(|t| f(Role::Head, t)).transpose()?;
         Ok(Parameters { embedding, layers, final_norm, head })
     }
+
+    /// Converts every parameter, in the order of [`try_map`](Self::try_map).
+    pub fn map<U>(&self, mut f: impl FnMut(Role, &T) -> U) -> Parameters<U> {
+        let Ok(mapped) = self.try_map(|role, t| Ok::<U, std::convert::Infallible>(f(role, t)));
+        mapped
+    }
 }

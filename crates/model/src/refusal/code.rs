@@ -67,6 +67,34 @@ codes! {
         what "The tensors in the files are not exactly those the configuration calls for."
         why "A missing, extra, misshaped or mistyped tensor means that file and configuration belong to different models."
         remedy "Download the checkpoint again, or correct its config.json.";
+    705 RopeContradictory "rope_contradictory"
+        what "Rotary settings are stated in two places that do not agree."
+        why "Either value could be meant, and the wrong one gives fluent nonsense far into a text."
+        remedy "Keep one of the two, the one the model's publisher states.";
+    706 WeightsUnsupported "weights_unsupported"
+        what "The weights are there, but only in a format that is not read."
+        why "A pickle runs code when it is read; other formats hold other numbers than they seem to."
+        remedy "Use the model's safetensors files.";
+    707 SafetensorsInvalid "safetensors_invalid"
+        what "A safetensors file whose header cannot be true of the file: lengths, shapes or ranges do not fit."
+        why "The file is cut, damaged or made to mislead; nothing it says can be believed."
+        remedy "Download the file again.";
+    708 IndexInvalid "index_invalid"
+        what "model.safetensors.index.json and the shards do not agree, or it names a file outside the folder."
+        why "A tensor taken from the wrong file is a silently different model."
+        remedy "Download index and shards again, all from the same revision.";
+    709 StrayWeights "stray_weights"
+        what "The folder holds safetensors files that are not part of the checkpoint."
+        why "They may redefine tensors, and nothing says which are meant."
+        remedy "Move the files named to another folder.";
+    710 TiedHeadDiffers "tied_head_differs"
+        what "The configuration ties head and embedding, but the file stores a head that is not the embedding."
+        why "Either the configuration or the file is wrong, and they are two different models."
+        remedy "Correct tie_word_embeddings, or use the publisher's files.";
+    711 NonFiniteWeight "non_finite_weight"
+        what "A weight is infinite or not a number."
+        why "One such weight turns every later number into the same."
+        remedy "Download the checkpoint again, or repair the export that made it.";
     725 FileUnwritable "file_unwritable"
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."

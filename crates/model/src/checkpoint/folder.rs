@@ -1,0 +1,125 @@
+//! The files of a checkpoint: a directory, or the same held in memory.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::raw::Bytes;
+use crate::{Code, Refusal};
+
+/// Largest text file that is read (a tokenizer of a quarter million entries has 20 MiB).
+const TEXT_LIMIT: u64 = 256 << 20;
+
+/// Named files. Only plain names directly in the folder are ever opened.
+#[derive(Debug)]
+pub(crate) enum Folder {
+    /// A directory on disk.
+    Disk(PathBuf),
+    /// Files held by the program.
+    Memory(BTreeMap<String, Cow<'static, [u8]>>),
+}
+
+/// A file of the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FolderFile {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+}
+
+impl Folder {
+    /// The directory at `path`.
+    ///
+    /// # Errors
+    /// `checkpoint_not_found` when there is none.
+    pub(crate) fn at(path: &Path) -> Result<Self, Refusal> {
+        let got = match std::fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => return Ok(Self::Disk(path.to_owned())),
+            Ok(_) => "a file".to_owned(),
+            Err(e) => e.to_string(),
+        };
+        Err(Refusal::new(Code::CheckpointNotFound, "path", "the directory of a checkpoint", got)
+            .at(path.display()))
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn place(&self, name: &str) -> String {
+        match self {
+            Self::Disk(path) => path.join(name).display().to_string(),
+            Self::Memory(_) => format!("(memory)/{name}"),
+        }
+    }
+
+    /// The files directly in the folder, by name.
+    ///
+    /// # Errors
+    /// `file_unreadable`.
+    pub(crate) fn files(&self) -> Result<Vec<FolderFile>, Refusal> {
+        match self {
+            Self::Disk(path) => {
+                let list = || -> std::io::Result<Vec<FolderFile>> {
+                    let mut files = Vec::new();
+                    for entry in std::fs::read_dir(path)? {
+                        let entry = entry?;
+                        // Follows links: the hub's cache keeps a snapshot as links into a blob store.
+                        let Ok(meta) = std::fs::metadata(entry.path()) else { continue };
+                        if meta.is_file() {
+                            let name = entry.file_name().to_string_lossy().into_owned();
+                            files.push(FolderFile { name, bytes: meta.len() });
+                        }
+                    }
+                    files.sort_by(|a, b| a.name.cmp(&b.name));
+                    Ok(files)
+                };
+                list().map_err(|e| unreadable(path.display(), &e))
+            }
+            Self::Memory(files) => Ok(files
+                .iter()
+                .map(|(name, bytes)| FolderFile { name: name.clone(), bytes: bytes.len() as u64 })
+                .collect()),
+        }
+    }
+
+    /// The whole of a text file, or `None` when it is not there.
+    ///
+    /// # Errors
+    /// `file_unreadable`.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>, Refusal> {
+        let Self::Disk(folder) = self else { return Ok(self.held(name)) };
+        let path = folder.join(name);
+        match std::fs::metadata(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Ok(meta) if meta.len() > TEXT_LIMIT => {
+                let expected = format!("at most {} MiB", TEXT_LIMIT >> 20);
+                let got = format!("{} MiB", meta.len() >> 20);
+                return Err(Refusal::new(Code::FileUnreadable, "size", expected, got).at(path.display()));
+            }
+            _ => {}
+        }
+        std::fs::read(&path).map(|text| Some(Cow::Owned(text))).map_err(|e| unreadable(path.display(), &e))
+    }
+
+    /// The bytes of a weight file, mapped when it is on disk.
+    ///
+    /// # Errors
+    /// `checkpoint_not_found`, `file_unreadable`.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Bytes, Refusal> {
+        let missing = || Refusal::new(Code::CheckpointNotFound, name, "a file", "none").at(self.place(name));
+        let Self::Disk(folder) = self else { return self.held(name).map(Bytes::Held).ok_or_else(missing) };
+        let path = folder.join(name);
+        match Bytes::map(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(missing()),
+            other => other.map_err(|e| unreadable(path.display(), &e)),
+        }
+    }
+
+    fn held(&self, name: &str) -> Option<Cow<'static, [u8]>> {
+        match self {
+            Self::Disk(_) => None,
+            Self::Memory(files) => files.get(name).cloned(),
+        }
+    }
+}
+
+fn unreadable(place: impl std::fmt::Display, error: &std::io::Error) -> Refusal {
+    Refusal::new(Code::FileUnreadable, "file", "readable", error).at(place)
+}

@@ -1,0 +1,42 @@
+//! The bytes of a weight file, mapped or held.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Deref;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+/// Bytes that live as long as the checkpoint.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    /// A file mapped read-only.
+    Mapped(Mmap),
+    /// Embedded in the program, or handed over by the caller.
+    Held(Cow<'static, [u8]>),
+}
+
+impl Bytes {
+    /// Maps a file. Nothing is read until it is looked at.
+    pub(crate) fn map(path: &Path) -> std::io::Result<Self> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Self::Held(Cow::Borrowed(&[])));
+        }
+        // SAFETY: the mapping is read-only and private to this value. Another process that shortens the file
+        // while it is mapped ends this one with a bus error, as with every program that maps its input; one that
+        // rewrites it in place changes numbers, never types: every byte pattern is a valid element.
+        unsafe { Mmap::map(&file) }.map(Self::Mapped)
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Held(bytes) => bytes,
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod open;
 mod reasoning;
 mod request;
 pub mod sampling;
+mod stopping;
 
 pub use event::{Alternative, Done, Event, FinishReason, Logprobs, Stop, Timings, Token, Usage};
 pub use open::{DeviceRequest, OpenOptions, Source};

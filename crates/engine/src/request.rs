@@ -1,8 +1,15 @@
 //! What a caller asks of one generation.
 
+mod check;
+
 use tilewright_backend::Cancel;
 
 use crate::Sampling;
+
+pub(crate) use check::{Checked, Facts};
+
+/// Alternatives a request may ask for with its log-probabilities.
+pub const MAX_ALTERNATIVES: u8 = 20;
 
 /// One generation. [`Request::new`] asks for the checkpoint's own way of sampling and as many tokens as fit.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +25,7 @@ pub struct Request {
     pub min_tokens: usize,
     /// How to sample.
     pub sampling: Sampling,
-    /// Strings that end the reply, matched over text wherever token borders lie. Need a tokenizer. One that is the
-    /// whole text of a special token also stops at that id.
+    /// Strings that end the reply, matched over text wherever token borders lie. Need a tokenizer.
     pub stop: Vec<String>,
     /// Ids that end the reply, besides the checkpoint's.
     pub stop_ids: Vec<u32>,
@@ -27,7 +33,7 @@ pub struct Request {
     pub ignore_eos: bool,
     /// Keep the stop string (or the text of the stop id) at the end of the text.
     pub include_stop: bool,
-    /// Report log-probabilities, with this many alternatives (0 to 20).
+    /// Report log-probabilities, with this many alternatives (0 to [`MAX_ALTERNATIVES`]).
     pub logprobs: Option<u8>,
     /// Stops the generation from any thread; takes effect within one step, in prefill too.
     pub cancel: Cancel,

@@ -1,0 +1,117 @@
+//! A model ready to be asked.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tilewright_backend::{Plan, Resident};
+use tilewright_model::{Config, Refusal};
+
+use crate::device::DeviceChoice;
+use crate::request::Facts;
+use crate::sampling::SamplingDefaults;
+use crate::{Conversation, Generation, Request};
+
+/// One model resident on one device.
+///
+/// A handle: clones share the model, and it can be used from several threads. Generations of one engine take turns
+/// step by step, and none can change another's tokens, since a row's result does not depend on its company. The
+/// model is freed when the last handle, conversation and generation are gone.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    resident: Mutex<Box<dyn Resident>>,
+    config: Config,
+    plan: Plan,
+    parts: EngineParts,
+}
+
+/// What an engine is made of besides the device: for callers that open the device themselves.
+#[derive(Debug)]
+pub struct EngineParts {
+    /// Which device, and why.
+    pub device: DeviceChoice,
+    /// The checkpoint's stop ids.
+    pub stop_ids: Vec<u32>,
+    /// The checkpoint's sampling defaults.
+    pub sampling: SamplingDefaults,
+    /// How long opening took.
+    pub load_time: Duration,
+}
+
+impl Engine {
+    /// An engine over a model that is resident already.
+    pub fn from_parts(resident: Box<dyn Resident>, parts: EngineParts) -> Self {
+        let (config, plan) = (resident.config().clone(), resident.plan().clone());
+        Self(Arc::new(Inner { resident: Mutex::new(resident), config, plan, parts }))
+    }
+
+    /// The model's shape.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// What was decided at open.
+    pub fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+
+    /// Which device, and why.
+    pub fn device(&self) -> &DeviceChoice {
+        &self.0.parts.device
+    }
+
+    /// What the checkpoint says about sampling. A request that says nothing gets this.
+    pub fn sampling_defaults(&self) -> &SamplingDefaults {
+        &self.0.parts.sampling
+    }
+
+    /// How long opening took, from the call to the model being ready.
+    pub fn load_time(&self) -> Duration {
+        self.0.parts.load_time
+    }
+
+    /// Starts a reply in a sequence of its own.
+    ///
+    /// # Errors
+    /// Before any work: `request_invalid`, `sampling_invalid` or `context_full`, each with everything that is wrong;
+    /// `out_of_memory`. The iterator can end in `non_finite_logits`.
+    pub fn generate(&self, request: Request) -> Result<Generation<'static>, Refusal> {
+        Generation::alone(self, request)
+    }
+
+    /// A conversation, which keeps its sequence between generations. Holds up to the context's positions.
+    pub fn conversation(&self) -> Conversation {
+        Conversation::new(self.clone(), self.plan().context)
+    }
+
+    /// The device, for one step. A caller that panicked left no half-done state that the next step would see: what
+    /// a sequence holds is asked of the device after every call.
+    pub(crate) fn resident(&self) -> MutexGuard<'_, Box<dyn Resident>> {
+        self.0.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What requests in a sequence of `context` positions are checked against.
+    pub(crate) fn facts(&self, context: usize) -> Facts<'_> {
+        let parts = &self.0.parts;
+        Facts {
+            limit: self.token_limit(),
+            context,
+            has_text: false,
+            stop_ids: &parts.stop_ids,
+            sampling: &parts.sampling,
+        }
+    }
+
+    /// Ids below this stand for a token.
+    pub(crate) fn token_limit(&self) -> usize {
+        self.config().vocab
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("plan", self.plan()).finish_non_exhaustive()
+    }
+}

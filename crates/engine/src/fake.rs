@@ -1,0 +1,202 @@
+//! A device with scripted logits, for tests of what the engine does with them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tilewright_backend::{Cancel, DeviceKind, KvFormat, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_model::{Code, Config, Family, Refusal, Rope, WeightFormat};
+
+use crate::device::DeviceChoice;
+use crate::sampling::SamplingDefaults;
+use crate::{Engine, EngineParts};
+
+/// From all ids of a sequence to the logits after the last.
+type Script = dyn Fn(&[u32]) -> Vec<f32> + Send + Sync;
+
+/// What tests see of a fake device.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    /// Sequences that are alive.
+    pub(crate) alive: Arc<AtomicUsize>,
+    /// Tokens of each prefill call, in order.
+    pub(crate) prefills: Arc<Mutex<Vec<Vec<u32>>>>,
+    /// Decode steps.
+    pub(crate) decodes: Arc<AtomicUsize>,
+    /// A request's cancel flag is raised by the device itself in the prefill call of this index.
+    pub(crate) cancel_in_prefill: Arc<Mutex<Option<usize>>>,
+}
+
+impl Watch {
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn decodes(&self) -> usize {
+        self.decodes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn prefills(&self) -> Vec<Vec<u32>> {
+        self.prefills.lock().unwrap().clone()
+    }
+}
+
+struct Fake {
+    config: Config,
+    plan: Plan,
+    script: Arc<Script>,
+    sequences: BTreeMap<Sequence, (usize, Vec<u32>)>,
+    created: u64,
+    watch: Watch,
+}
+
+/// An engine over a fake device of `vocab` ids, 64 positions and prefill chunks of 4.
+pub(crate) fn engine(
+    vocab: usize,
+    stop_ids: &[u32],
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
+) -> (Engine, Watch) {
+    let watch = Watch::default();
+    let fake = Fake {
+        config: config(vocab),
+        plan: plan(),
+        script: Arc::new(script),
+        sequences: BTreeMap::new(),
+        created: 0,
+        watch: watch.clone(),
+    };
+    let parts = EngineParts {
+        device: DeviceChoice { kind: DeviceKind::Cpu, reason: "fake".into() },
+        stop_ids: stop_ids.to_vec(),
+        sampling: SamplingDefaults::default(),
+        load_time: Duration::ZERO,
+    };
+    (Engine::from_parts(Box::new(fake), parts), watch)
+}
+
+/// Logits in which `id` is the most likely of `vocab`.
+pub(crate) fn favor(id: u32, vocab: usize) -> Vec<f32> {
+    let mut logits = vec![0.0; vocab];
+    logits[id as usize] = 5.0;
+    logits
+}
+
+/// A script that continues a prompt of `prompt` ids with `reply`, then with its last id for ever.
+pub(crate) fn saying(
+    vocab: usize,
+    prompt: usize,
+    reply: &[u32],
+) -> impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static {
+    let reply = reply.to_vec();
+    move |ids| favor(reply[(ids.len() - prompt).min(reply.len() - 1)], vocab)
+}
+
+impl Fake {
+    fn check_room(&self, sequence: Sequence, more: usize) -> Result<(), Refusal> {
+        let (room, ids) = &self.sequences[&sequence];
+        if ids.len() + more > *room {
+            return Err(Refusal::new(Code::ContextFull, "tokens", room, ids.len() + more));
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, sequence: Sequence, tokens: &[u32]) -> &[u32] {
+        let (_, ids) = self.sequences.get_mut(&sequence).expect("a live sequence");
+        ids.extend_from_slice(tokens);
+        ids
+    }
+}
+
+impl Resident for Fake {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
+        self.created += 1;
+        let sequence = Sequence(self.created);
+        self.sequences.insert(sequence, (positions, Vec::new()));
+        self.watch.alive.fetch_add(1, Ordering::Relaxed);
+        Ok(sequence)
+    }
+
+    fn release(&mut self, sequence: Sequence) {
+        if self.sequences.remove(&sequence).is_some() {
+            self.watch.alive.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn len(&self, sequence: Sequence) -> usize {
+        self.sequences.get(&sequence).map_or(0, |(_, ids)| ids.len())
+    }
+
+    fn truncate(&mut self, sequence: Sequence, len: usize) {
+        if let Some((_, ids)) = self.sequences.get_mut(&sequence) {
+            ids.truncate(len);
+        }
+    }
+
+    fn prefill(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        self.check_room(sequence, tokens.len())?;
+        let index = self.watch.prefills().len();
+        self.watch.prefills.lock().unwrap().push(tokens.to_vec());
+        if *self.watch.cancel_in_prefill.lock().unwrap() == Some(index) {
+            cancel.cancel();
+        }
+        if cancel.is_cancelled() {
+            return Err(Refusal::with_findings(Code::Cancelled, Vec::new()));
+        }
+        let script = Arc::clone(&self.script);
+        match logits {
+            LogitSink::None => _ = self.append(sequence, tokens),
+            LogitSink::Last(row) => row.copy_from_slice(&script(self.append(sequence, tokens))),
+            LogitSink::Each(each) => {
+                for (i, token) in tokens.iter().enumerate() {
+                    each(i, &script(self.append(sequence, &[*token])));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        let script = Arc::clone(&self.script);
+        for (step, row) in steps.iter().zip(logits.chunks_mut(self.config.vocab)) {
+            self.check_room(step.sequence, 1)?;
+            self.watch.decodes.fetch_add(1, Ordering::Relaxed);
+            row.copy_from_slice(&script(self.append(step.sequence, &[step.token])));
+        }
+        Ok(())
+    }
+
+    fn copy_kv(&self, _: Sequence, _: usize) -> (Vec<f32>, Vec<f32>) {
+        (Vec::new(), Vec::new())
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        device: DeviceKind::Cpu,
+        kernels: "fake".into(),
+        weights: WeightFormat::F32,
+        kv: KvFormat::F32,
+        context: 64,
+        prefill_chunk: 4,
+        threads: 1,
+        weight_bytes: 0,
+        bytes_per_token: 0,
+        kv_bytes_per_position: 0,
+        notes: Vec::new(),
+    }
+}

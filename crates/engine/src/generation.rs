@@ -1,0 +1,258 @@
+//! One reply in the making.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use tilewright_backend::{LogitSink, Sequence, Step};
+use tilewright_model::{Code, Refusal};
+
+use crate::reply::Reply;
+use crate::request::Checked;
+use crate::sampling::{self, Sampler, SamplingSet};
+use crate::stopping::ReplyText;
+use crate::{Conversation, Done, Event, FinishReason, Request, Stop, Timings, Token, Usage};
+
+/// The events of one reply, in order. One call of `next` does at most one unit of work: a chunk of the prompt, or
+/// one token.
+///
+/// After [`Event::Done`] or a refusal there is nothing more, however often it is asked. Dropping it at any time
+/// frees what it holds; a sequence lent by a [`Conversation`] keeps what was taken in.
+pub struct Generation<'c> {
+    conversation: Held<'c>,
+    sequence: Sequence,
+    checked: Checked,
+    sampler: Sampler,
+    reply: ReplyText,
+    /// The latest logits, `[vocab]`.
+    logits: Vec<f32>,
+    phase: Phase,
+    ready: VecDeque<Event>,
+    usage: Usage,
+    timings: Timings,
+    started: Option<Instant>,
+}
+
+/// What the next unit of work is.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Prefill,
+    /// Decode this token, the latest of the reply.
+    Decode(u32),
+    Ended,
+}
+
+/// A conversation of its own, or one lent by the caller.
+enum Held<'c> {
+    Own(Conversation),
+    Lent(&'c mut Conversation),
+}
+
+impl Held<'_> {
+    fn get(&mut self) -> &mut Conversation {
+        match self {
+            Self::Own(conversation) => conversation,
+            Self::Lent(conversation) => conversation,
+        }
+    }
+}
+
+impl<'c> Generation<'c> {
+    /// A reply in a sequence of its own, just long enough.
+    pub(crate) fn alone(engine: &crate::Engine, request: Request) -> Result<Self, Refusal> {
+        let checked = Checked::new(request, &engine.facts(engine.plan().context))?;
+        let positions = checked.request.prompt.len() + checked.max_tokens;
+        Self::start(Held::Own(Conversation::new(engine.clone(), positions)), checked)
+    }
+
+    /// A reply that continues a conversation.
+    pub(crate) fn within(conversation: &'c mut Conversation, request: Request) -> Result<Self, Refusal> {
+        let facts = conversation.engine().facts(conversation.positions());
+        let checked = Checked::new(request, &facts)?;
+        Self::start(Held::Lent(conversation), checked)
+    }
+
+    fn start(mut conversation: Held<'c>, checked: Checked) -> Result<Self, Refusal> {
+        let held = conversation.get();
+        let prompt = &checked.request.prompt;
+        let (sequence, cached) = held.rewind(prompt)?;
+        let engine = held.engine();
+        let sampler = Sampler::new(checked.sampling.clone(), prompt, engine.token_limit());
+        let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, completion_tokens: 0 };
+        Ok(Self {
+            sequence,
+            sampler,
+            reply: ReplyText::new(engine, checked.request.stop.clone()),
+            logits: vec![0.0; engine.config().vocab],
+            phase: Phase::Prefill,
+            ready: VecDeque::new(),
+            usage,
+            timings: Timings::default(),
+            started: None,
+            conversation,
+            checked,
+        })
+    }
+
+    /// The sampling settings in effect, each with who set it.
+    pub fn sampling(&self) -> &SamplingSet {
+        &self.checked.sampling
+    }
+
+    /// The most tokens this reply can have.
+    pub fn max_tokens(&self) -> usize {
+        self.checked.max_tokens
+    }
+
+    /// Runs to the end and gives everything at once.
+    ///
+    /// # Errors
+    /// The refusal that ended the reply.
+    pub fn reply(self) -> Result<Reply, Refusal> {
+        Reply::collect(self)
+    }
+
+    /// Does one unit of work, which leaves at least one event ready or ends the reply.
+    fn advance(&mut self) -> Result<(), Refusal> {
+        let cancelled = self.checked.request.cancel.is_cancelled();
+        match self.phase {
+            Phase::Ended => {}
+            _ if cancelled => self.end(FinishReason::Cancelled),
+            Phase::Prefill => self.prefill()?,
+            Phase::Decode(token) => self.decode(token)?,
+        }
+        Ok(())
+    }
+
+    /// Takes in the next chunk of the prompt; after the last one picks the first token.
+    fn prefill(&mut self) -> Result<(), Refusal> {
+        let conversation = self.conversation.get();
+        let request = &self.checked.request;
+        let from = conversation.ids().len();
+        let to = request.prompt.len().min(from + conversation.engine().plan().prefill_chunk.max(1));
+        let tokens = &request.prompt[from..to];
+        let last = to == request.prompt.len();
+
+        let started = Instant::now();
+        let sink = if last { LogitSink::Last(&mut self.logits) } else { LogitSink::None };
+        let result =
+            conversation.engine().resident().prefill(self.sequence, tokens, sink, &request.cancel);
+        conversation.appended(tokens);
+        self.timings.prefill += started.elapsed();
+        self.timings.prefilled += conversation.ids().len() - from;
+        match result {
+            Err(refusal) if refusal.code() == Code::Cancelled => {
+                self.end(FinishReason::Cancelled);
+                return Ok(());
+            }
+            other => other?,
+        }
+
+        self.ready.push_back(Event::Prefill { done: to, total: request.prompt.len() });
+        if last {
+            let token = self.pick()?;
+            self.timings.first_token = self.started.map_or(Default::default(), |at| at.elapsed());
+            self.accept(token);
+        }
+        Ok(())
+    }
+
+    /// Decodes the latest token and picks the next.
+    fn decode(&mut self, token: u32) -> Result<(), Refusal> {
+        let started = Instant::now();
+        let conversation = self.conversation.get();
+        let step = Step { sequence: self.sequence, token };
+        let result = conversation.engine().resident().decode(&[step], &mut self.logits);
+        conversation.appended(&[token]);
+        result?;
+
+        let token = self.pick()?;
+        self.timings.decode += started.elapsed();
+        self.timings.decoded += 1;
+        self.accept(token);
+        Ok(())
+    }
+
+    fn pick(&mut self) -> Result<Token, Refusal> {
+        let early = self.usage.completion_tokens < self.checked.request.min_tokens;
+        let banned: &[u32] = if early { &self.checked.stop_ids } else { &[] };
+        let id = self.sampler.pick(&self.logits, banned)?;
+        let logprobs = self.checked.request.logprobs.map(|count| {
+            let limit = self.conversation.get().engine().token_limit();
+            sampling::logprobs(&self.logits, id, count.into(), limit)
+        });
+        Ok(Token { id, logprobs })
+    }
+
+    /// Reports a token and the text that became certain with it, and decides whether the reply ends.
+    fn accept(&mut self, token: Token) {
+        let id = token.id;
+        self.ready.push_back(Event::Token(token));
+        self.usage.completion_tokens += 1;
+        self.phase = Phase::Decode(id);
+
+        let request = &self.checked.request;
+        if self.checked.stop_ids.binary_search(&id).is_ok() {
+            if request.include_stop {
+                let (text, _) = self.reply.push(id, false);
+                self.say(text);
+            }
+            return self.end(FinishReason::Stop(Stop::Id(id)));
+        }
+        let searched = self.usage.completion_tokens > request.min_tokens;
+        let (text, found) = self.reply.push(id, searched);
+        self.say(text);
+        if let Some(stop) = found {
+            self.end_at(stop);
+        } else if self.usage.completion_tokens == self.checked.max_tokens {
+            self.end(FinishReason::Length);
+        }
+    }
+
+    /// Ends the reply, after the text still held back: it was no part of a stop string after all.
+    fn end(&mut self, reason: FinishReason) {
+        let (text, found) = self.reply.finish();
+        self.say(text);
+        match found {
+            Some(stop) => self.end_at(stop),
+            None => self.done(reason),
+        }
+    }
+
+    /// Ends the reply at a stop string.
+    fn end_at(&mut self, stop: String) {
+        if self.checked.request.include_stop {
+            self.say(stop.clone());
+        }
+        self.done(FinishReason::Stop(Stop::Text(stop)));
+    }
+
+    fn done(&mut self, reason: FinishReason) {
+        self.phase = Phase::Ended;
+        self.ready.push_back(Event::Done(Done { reason, usage: self.usage, timings: self.timings }));
+    }
+
+    fn say(&mut self, text: String) {
+        if !text.is_empty() {
+            self.ready.push_back(Event::Text(text));
+        }
+    }
+}
+
+impl Iterator for Generation<'_> {
+    type Item = Result<Event, Refusal>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.started.get_or_insert_with(Instant::now);
+        if self.ready.is_empty()
+            && let Err(refusal) = self.advance()
+        {
+            self.phase = Phase::Ended;
+            self.ready.clear();
+            return Some(Err(refusal));
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests;

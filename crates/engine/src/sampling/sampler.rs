@@ -1,0 +1,66 @@
+//! One request's sampler: the steps in their order.
+
+use std::collections::BTreeMap;
+
+use tilewright_model::Refusal;
+
+use super::{SamplingSet, draw, filter, penalties, philox, scan};
+
+/// Picks the tokens of one reply.
+///
+/// Holds what the penalties look back on and nothing else: a pick is a function of the logits, the settings, the
+/// prompt and the reply so far.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    set: SamplingSet,
+    limit: usize,
+    recent: Vec<u32>,
+    counts: BTreeMap<u32, u32>,
+    step: usize,
+    scratch: Vec<f32>,
+}
+
+impl Sampler {
+    /// A sampler for the reply to `prompt`. Ids from `limit` on are never picked: they are rows of a padded head
+    /// that stand for no token.
+    pub fn new(set: SamplingSet, prompt: &[u32], limit: usize) -> Self {
+        Self { set, limit, recent: prompt.to_vec(), counts: BTreeMap::new(), step: 0, scratch: Vec::new() }
+    }
+
+    /// The settings in effect.
+    pub fn set(&self) -> &SamplingSet {
+        &self.set
+    }
+
+    /// Picks the next token of the reply from the model's logits, `[vocab]`; ids in `banned` are never picked
+    /// (the caller leaves at least one id).
+    ///
+    /// # Errors
+    /// `non_finite_logits`, naming step and id.
+    pub fn pick(&mut self, logits: &[f32], banned: &[u32]) -> Result<u32, Refusal> {
+        scan::check_finite(logits, self.step)?;
+        let scratch = &mut self.scratch;
+        scratch.clear();
+        scratch.extend_from_slice(&logits[..self.limit.min(logits.len())]);
+        penalties::apply(scratch, &self.set, &self.recent, &self.counts);
+        for &id in banned {
+            if let Some(logit) = scratch.get_mut(id as usize) {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+
+        let id = if self.set.is_greedy() {
+            scan::argmax(scratch) as u32
+        } else {
+            let u = philox::uniform(self.set.seed.value, self.step as u64);
+            draw::draw(&filter::support(scratch, &self.set), u)
+        };
+        self.recent.push(id);
+        *self.counts.entry(id).or_insert(0) += 1;
+        self.step += 1;
+        Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! When a reply ends, and which of its text is certain.
+
+mod strings;
+
+pub(crate) use strings::StopStrings;

@@ -1,27 +1,28 @@
 //! A sequence on the device and the ids in it.
-//!
-//! Several generations can follow each other in one conversation. A prompt that begins with ids the sequence holds
-//! already reuses them: the longest common prefix is kept, the rest forgotten and the prompt's remainder prefilled.
-//! Because a row's result does not depend on how rows are grouped, reuse never changes a reply.
 
-use tilewright_backend::Sequence;
+use tilewright_backend::{Cancel, LogitSink};
 use tilewright_model::Refusal;
 
+use crate::lease::Lease;
 use crate::{Engine, Generation, Request};
 
-/// See the [module](self). Dropping it frees the sequence.
+/// Several generations that follow each other in one sequence.
+///
+/// Each prompt is the whole text so far. Ids the sequence holds already are reused: the longest common prefix is
+/// kept, the rest forgotten and the prompt's remainder prefilled. Because a row's result does not depend on how rows
+/// are grouped, reuse never changes a reply. Dropping a conversation frees its sequence.
 #[derive(Debug)]
 pub struct Conversation {
     engine: Engine,
     positions: usize,
-    sequence: Option<Sequence>,
+    lease: Option<Lease>,
     ids: Vec<u32>,
 }
 
 impl Conversation {
     /// An empty conversation of at most `positions` ids. Nothing is allocated before the first generation.
-    pub(crate) fn new(engine: Engine, positions: usize) -> Self {
-        Self { engine, positions, sequence: None, ids: Vec::new() }
+    pub(crate) fn new(engine: &Engine, positions: usize) -> Self {
+        Self { engine: engine.clone(), positions, lease: None, ids: Vec::new() }
     }
 
     /// The ids whose keys and values are held.
@@ -29,7 +30,7 @@ impl Conversation {
         &self.ids
     }
 
-    /// Generates the reply to a prompt, which is the whole conversation so far and not only what is new.
+    /// Starts the reply to a prompt, which is the whole conversation so far and not only what is new.
     ///
     /// # Errors
     /// Those of [`Engine::generate`].
@@ -42,38 +43,49 @@ impl Conversation {
         &self.engine
     }
 
-    /// Positions it may hold.
+    /// Ids it may hold.
     pub(crate) fn positions(&self) -> usize {
         self.positions
     }
 
-    /// Makes the held ids a prefix of `prompt`, short of its last id, whose logits are to be computed. Returns the
-    /// sequence and how many ids are held.
-    pub(crate) fn rewind(&mut self, prompt: &[u32]) -> Result<(Sequence, usize), Refusal> {
-        let mut resident = self.engine.resident();
-        let sequence = match self.sequence {
-            Some(sequence) => sequence,
-            None => *self.sequence.insert(resident.create(self.positions)?),
+    /// Makes the held ids a prefix of `prompt`, short of its last id, whose logits are still to be computed.
+    pub(crate) fn rewind(&mut self, prompt: &[u32]) -> Result<(), Refusal> {
+        let lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => Lease::new(&self.engine, self.positions)?,
         };
         let common = self.ids.iter().zip(prompt).take_while(|(a, b)| a == b).count();
         let keep = common.min(prompt.len().saturating_sub(1));
-        resident.truncate(sequence, keep);
+        lease.truncate(keep);
         self.ids.truncate(keep);
-        Ok((sequence, keep))
+        self.lease = Some(lease);
+        Ok(())
     }
 
-    /// Notes that `ids` were appended, as far as the device got: a cancelled or failed call leaves fewer.
-    pub(crate) fn appended(&mut self, ids: &[u32]) {
-        self.ids.extend_from_slice(ids);
-        let held = self.sequence.map_or(0, |sequence| self.engine.resident().len(sequence));
-        self.ids.truncate(held);
+    /// Takes in `tokens`. However the call ends, the ids held afterwards are those the device holds.
+    pub(crate) fn prefill(
+        &mut self,
+        tokens: &[u32],
+        logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        self.append(tokens, |lease| lease.prefill(tokens, logits, cancel))
     }
-}
 
-impl Drop for Conversation {
-    fn drop(&mut self) {
-        if let Some(sequence) = self.sequence {
-            self.engine.resident().release(sequence);
-        }
+    /// Takes in one token and gives the logits after it.
+    pub(crate) fn decode(&mut self, token: u32, logits: &mut [f32]) -> Result<(), Refusal> {
+        self.append(&[token], |lease| lease.decode(token, logits))
+    }
+
+    fn append(
+        &mut self,
+        tokens: &[u32],
+        work: impl FnOnce(&Lease) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(lease) = &self.lease else { return Ok(()) };
+        let result = work(lease);
+        self.ids.extend_from_slice(tokens);
+        self.ids.truncate(lease.len());
+        result
     }
 }

@@ -14,17 +14,19 @@ pub struct DeviceChoice {
     pub reason: String,
 }
 
-/// Chooses the device.
-///
-/// # Errors
-/// `device_unavailable` when the device asked for is not in this build: a request never moves to another device.
-pub(crate) fn choose(request: DeviceRequest) -> Result<DeviceChoice, Refusal> {
-    let cpu = |reason: &str| Ok(DeviceChoice { kind: DeviceKind::Cpu, reason: reason.to_owned() });
-    match request {
-        DeviceRequest::Auto => cpu("auto: the only device of this build"),
-        DeviceRequest::Cpu => cpu("asked for"),
-        DeviceRequest::Cuda(_) | DeviceRequest::Metal => {
-            Err(Refusal::new(Code::DeviceUnavailable, "device", "a device of this build (cpu)", request))
+impl DeviceRequest {
+    /// Chooses the device.
+    ///
+    /// # Errors
+    /// `device_unavailable` when the device asked for is not in this build: a request never moves to another device.
+    pub fn choose(self) -> Result<DeviceChoice, Refusal> {
+        let cpu = |reason: &str| Ok(DeviceChoice { kind: DeviceKind::Cpu, reason: reason.to_owned() });
+        match self {
+            Self::Auto => cpu("auto: the only device of this build"),
+            Self::Cpu => cpu("asked for"),
+            Self::Cuda(_) | Self::Metal => {
+                Err(Refusal::new(Code::DeviceUnavailable, "device", "a device of this build (cpu)", self))
+            }
         }
     }
 }

@@ -83,7 +83,7 @@ impl Engine {
 
     /// A conversation, which keeps its sequence between generations. Holds up to the context's positions.
     pub fn conversation(&self) -> Conversation {
-        Conversation::new(self.clone(), self.plan().context)
+        Conversation::new(self, self.plan().context)
     }
 
     /// The device, for one step. A caller that panicked left no half-done state that the next step would see: what

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tilewright_backend::{Cancel, DeviceKind, KvFormat, LogitSink, Plan, Resident, Sequence, Step};
-use tilewright_model::{Code, Config, Family, Refusal, Rope, WeightFormat};
+use tilewright_model::{Code, Config, Family, Refusal, Rope, RopeScaling, WeightFormat};
 
 use crate::device::DeviceChoice;
 use crate::sampling::SamplingDefaults;
@@ -198,5 +198,27 @@ fn plan() -> Plan {
         bytes_per_token: 0,
         kv_bytes_per_position: 0,
         notes: Vec::new(),
+    }
+}
+
+fn config(vocab: usize) -> Config {
+    Config {
+        family: Family::Qwen3,
+        hidden: 32,
+        layers: 1,
+        heads: 1,
+        kv_heads: 1,
+        head_dim: 32,
+        intermediate: 32,
+        vocab,
+        norm_eps: 1e-6,
+        rope: Rope { theta: 1e4, scaling: RopeScaling::None },
+        tied: true,
+        qk_norm: true,
+        qkv_bias: false,
+        max_positions: 64,
+        bos: None,
+        eos: Vec::new(),
+        stored: None,
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use tilewright_backend::{LogitSink, Sequence, Step};
+use tilewright_backend::LogitSink;
 use tilewright_model::{Code, Refusal};
 
-use crate::reply::Reply;
 use crate::request::Checked;
 use crate::sampling::{self, Sampler, SamplingSet};
 use crate::stopping::ReplyText;
@@ -19,7 +18,6 @@ use crate::{Conversation, Done, Event, FinishReason, Request, Stop, Timings, Tok
 /// frees what it holds; a sequence lent by a [`Conversation`] keeps what was taken in.
 pub struct Generation<'c> {
     conversation: Held<'c>,
-    sequence: Sequence,
     checked: Checked,
     sampler: Sampler,
     reply: ReplyText,
@@ -61,7 +59,7 @@ impl<'c> Generation<'c> {
     pub(crate) fn alone(engine: &crate::Engine, request: Request) -> Result<Self, Refusal> {
         let checked = Checked::new(request, &engine.facts(engine.plan().context))?;
         let positions = checked.request.prompt.len() + checked.max_tokens;
-        Self::start(Held::Own(Conversation::new(engine.clone(), positions)), checked)
+        Self::start(Held::Own(Conversation::new(engine, positions)), checked)
     }
 
     /// A reply that continues a conversation.
@@ -74,14 +72,13 @@ impl<'c> Generation<'c> {
     fn start(mut conversation: Held<'c>, checked: Checked) -> Result<Self, Refusal> {
         let held = conversation.get();
         let prompt = &checked.request.prompt;
-        let (sequence, cached) = held.rewind(prompt)?;
-        let engine = held.engine();
+        held.rewind(prompt)?;
+        let (engine, cached) = (held.engine(), held.ids().len());
         let sampler = Sampler::new(checked.sampling.clone(), prompt, engine.token_limit());
         let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, completion_tokens: 0 };
         Ok(Self {
-            sequence,
             sampler,
-            reply: ReplyText::new(engine, checked.request.stop.clone()),
+            reply: ReplyText::new(checked.request.stop.clone()),
             logits: vec![0.0; engine.config().vocab],
             phase: Phase::Prefill,
             ready: VecDeque::new(),
@@ -101,14 +98,6 @@ impl<'c> Generation<'c> {
     /// The most tokens this reply can have.
     pub fn max_tokens(&self) -> usize {
         self.checked.max_tokens
-    }
-
-    /// Runs to the end and gives everything at once.
-    ///
-    /// # Errors
-    /// The refusal that ended the reply.
-    pub fn reply(self) -> Result<Reply, Refusal> {
-        Reply::collect(self)
     }
 
     /// Does one unit of work, which leaves at least one event ready or ends the reply.
@@ -134,9 +123,7 @@ impl<'c> Generation<'c> {
 
         let started = Instant::now();
         let sink = if last { LogitSink::Last(&mut self.logits) } else { LogitSink::None };
-        let result =
-            conversation.engine().resident().prefill(self.sequence, tokens, sink, &request.cancel);
-        conversation.appended(tokens);
+        let result = conversation.prefill(tokens, sink, &request.cancel);
         self.timings.prefill += started.elapsed();
         self.timings.prefilled += conversation.ids().len() - from;
         match result {
@@ -159,12 +146,7 @@ impl<'c> Generation<'c> {
     /// Decodes the latest token and picks the next.
     fn decode(&mut self, token: u32) -> Result<(), Refusal> {
         let started = Instant::now();
-        let conversation = self.conversation.get();
-        let step = Step { sequence: self.sequence, token };
-        let result = conversation.engine().resident().decode(&[step], &mut self.logits);
-        conversation.appended(&[token]);
-        result?;
-
+        self.conversation.get().decode(token, &mut self.logits)?;
         let token = self.pick()?;
         self.timings.decode += started.elapsed();
         self.timings.decoded += 1;

@@ -1,22 +1,37 @@
 //! Prompt in, tokens out: the public Rust API.
 //!
-//! An `Engine` holds one model resident on one device. A [`Request`] names a prompt (as ids), how to sample and
-//! when to stop; the engine answers with a `Generation`, an iterator of [`Event`]s in which one call of `next`
+//! An [`Engine`] holds one model resident on one device. A [`Request`] names a prompt (as ids), how to sample and
+//! when to stop; the engine answers with a [`Generation`], an iterator of [`Event`]s in which one call of `next`
 //! does one unit of work (a chunk of the prompt, or one token). Dropping it frees everything it held.
 //!
 //! What is deliberately absent: HTTP, command lines, files other than the checkpoint, and any printing.
 
+mod conversation;
+mod device;
+mod engine;
 mod event;
+#[cfg(test)]
+mod fake;
+mod generation;
+mod lease;
 mod open;
 mod reasoning;
+mod reply;
 mod request;
 pub mod sampling;
+mod score;
 mod stopping;
 
+pub use conversation::Conversation;
+pub use device::DeviceChoice;
+pub use engine::{Engine, EngineParts};
 pub use event::{Alternative, Done, Event, FinishReason, Logprobs, Stop, Timings, Token, Usage};
+pub use generation::Generation;
 pub use open::{DeviceRequest, OpenOptions, Source};
 pub use reasoning::{Parts, ReasoningSplitter};
-pub use request::Request;
+pub use reply::Reply;
+pub use request::{MAX_ALTERNATIVES, Request};
 pub use sampling::Sampling;
-pub use tilewright_backend::{Cancel, KvFormat, Plan, Progress, Stage};
-pub use tilewright_model::{Code, Finding, Refusal};
+pub use score::{Score, ScoreOptions};
+pub use tilewright_backend::{Cancel, DeviceKind, KvFormat, Plan, Progress, Resident, Stage};
+pub use tilewright_model::{Code, Config, Finding, Refusal, WeightFormat};

@@ -1,6 +1,6 @@
 //! A whole reply at once.
 
-use tilewright_model::Refusal;
+use tilewright_model::{Code, Refusal};
 
 use crate::{Done, Event, Generation, Logprobs};
 
@@ -17,20 +17,24 @@ pub struct Reply {
     pub done: Done,
 }
 
-impl Reply {
-    pub(crate) fn collect(generation: Generation<'_>) -> Result<Self, Refusal> {
-        let mut reply = Self { ids: Vec::new(), text: String::new(), logprobs: Vec::new(), done: Done::default() };
-        for event in generation {
+impl Generation<'_> {
+    /// Runs to the end and gives everything at once, as far as it was not taken before.
+    ///
+    /// # Errors
+    /// The refusal that ended the generation; `request_invalid` when it had ended already.
+    pub fn reply(self) -> Result<Reply, Refusal> {
+        let (mut ids, mut text, mut logprobs) = (Vec::new(), String::new(), Vec::new());
+        for event in self {
             match event? {
                 Event::Prefill { .. } => {}
                 Event::Token(token) => {
-                    reply.ids.push(token.id);
-                    reply.logprobs.extend(token.logprobs);
+                    ids.push(token.id);
+                    logprobs.extend(token.logprobs);
                 }
-                Event::Text(text) => reply.text.push_str(&text),
-                Event::Done(done) => reply.done = done,
+                Event::Text(piece) => text.push_str(&piece),
+                Event::Done(done) => return Ok(Reply { ids, text, logprobs, done }),
             }
         }
-        Ok(reply)
+        Err(Refusal::new(Code::RequestInvalid, "generation", "one that goes on", "one that has ended"))
     }
 }

@@ -20,3 +20,4 @@ pub use sampler::Sampler;
 pub use settings::{Origin, Sampling, SamplingSet, Setting};
 
 pub(crate) use logprobs::{log_sum_exp, logprobs};
+pub(crate) use scan::check_finite;

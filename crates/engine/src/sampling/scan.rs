@@ -15,16 +15,14 @@ const LANES: usize = 16;
 /// # Errors
 /// `non_finite_logits` naming `step` (the index of the token in the reply) and the first such id.
 pub(crate) fn check_finite(logits: &[f32], step: usize) -> Result<(), Refusal> {
-    for (block, values) in logits.chunks(BLOCK).enumerate() {
-        if values.iter().fold(true, |finite, x| finite & x.is_finite()) {
-            continue;
-        }
-        for (i, x) in values.iter().enumerate().filter(|(_, x)| !x.is_finite()) {
-            let what = format!("logit of id {} at step {step}", block * BLOCK + i);
-            return Err(Refusal::new(Code::NonFiniteLogits, what, "a finite number", x));
-        }
-    }
-    Ok(())
+    let bad = logits.chunks(BLOCK).position(|block| !block.iter().fold(true, |all, x| all & x.is_finite()));
+    let Some(block) = bad else { return Ok(()) };
+    let (id, value) = (block * BLOCK..)
+        .zip(&logits[block * BLOCK..])
+        .find(|(_, x)| !x.is_finite())
+        .unwrap_or((block * BLOCK, &f32::NAN));
+    let what = format!("logit of id {id} at step {step}");
+    Err(Refusal::new(Code::NonFiniteLogits, what, "a finite number", value))
 }
 
 /// The index of the largest value, the lowest of equals; 0 for an empty slice. NaN is never the largest.

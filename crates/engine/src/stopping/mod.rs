@@ -1,5 +1,8 @@
 //! When a reply ends, and which of its text is certain.
 
+mod reply_text;
 mod strings;
 
-pub(crate) use strings::StopStrings;
+use strings::StopStrings;
+
+pub(crate) use reply_text::ReplyText;

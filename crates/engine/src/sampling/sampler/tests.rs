@@ -83,7 +83,7 @@ fn draws_do_not_depend_on_what_came_before() {
     let whole = reply(&warm(5), &logits, &[], 10);
     let mut sampler = Sampler::new(warm(5), &[1, 2, 3], 50);
     for _ in 0..9 {
-        sampler.pick(&vec![0.0; 50], &[]).unwrap();
+        sampler.pick(&[0.0; 50], &[]).unwrap();
     }
     assert_eq!(sampler.pick(&logits, &[]).unwrap(), whole[9]);
 }

@@ -1,0 +1,52 @@
+//! A sequence on the device for as long as somebody holds it.
+
+use tilewright_backend::{Cancel, LogitSink, Sequence, Step};
+use tilewright_model::Refusal;
+
+use crate::Engine;
+
+/// Frees its sequence when dropped. Each call holds the device for its own duration only.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    engine: Engine,
+    sequence: Sequence,
+}
+
+impl Lease {
+    /// A sequence with room for `positions` ids.
+    pub(crate) fn new(engine: &Engine, positions: usize) -> Result<Self, Refusal> {
+        let sequence = engine.resident().create(positions)?;
+        Ok(Self { engine: engine.clone(), sequence })
+    }
+
+    /// Ids it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.engine.resident().len(self.sequence)
+    }
+
+    /// Forgets the ids from `len` on.
+    pub(crate) fn truncate(&self, len: usize) {
+        self.engine.resident().truncate(self.sequence, len);
+    }
+
+    /// Appends `tokens`.
+    pub(crate) fn prefill(
+        &self,
+        tokens: &[u32],
+        logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        self.engine.resident().prefill(self.sequence, tokens, logits, cancel)
+    }
+
+    /// Appends one token and gives the logits after it.
+    pub(crate) fn decode(&self, token: u32, logits: &mut [f32]) -> Result<(), Refusal> {
+        self.engine.resident().decode(&[Step { sequence: self.sequence, token }], logits)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.engine.resident().release(self.sequence);
+    }
+}

@@ -14,6 +14,7 @@ mod refusal;
 mod rope;
 mod tensor;
 pub mod tolerance;
+mod tokenizer;
 
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Family};
@@ -22,3 +23,4 @@ pub use parameters::{LayerParameters, Parameters, Role};
 pub use refusal::{Code, Finding, Refusal};
 pub use rope::{Rope, RopeScaling};
 pub use tensor::Tensor;
+pub use tokenizer::{NamedTokens, Specials, TextStream, Tokenizer};

@@ -105,6 +105,14 @@ codes! {
         what "tokenizer.json cannot be read or uses a component that is not known."
         why "A tokenizer that is nearly right gives ids that are wrong."
         remedy "Use the tokenizer.json published with the model.";
+    731 TextUnencodable "text_unencodable"
+        what "A text holds a character the vocabulary cannot spell, or the pre-tokenizer's pattern gives up on it."
+        why "Leaving out or replacing part of a prompt changes it without a word."
+        remedy "Remove the part named, or pass ids with --ids.";
+    732 TokenUnknown "token_unknown"
+        what "An id is not in the tokenizer's vocabulary."
+        why "Models are padded with ids that mean nothing; their output is noise."
+        remedy "Use ids below the tokenizer's size.";
     740 TemplateInvalid "template_invalid"
         what "The chat template cannot be parsed or rendered."
         why "A prompt in another shape than the model was trained on gives worse answers without a word."

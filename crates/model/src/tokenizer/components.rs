@@ -1,0 +1,368 @@
+//! The closed set of components `tokenizer.json` may name, and the settings of each that are understood.
+
+use serde_json::Value;
+use tokenizers::{PreTokenizerWrapper, SplitDelimiterBehavior};
+
+use super::fields::{Fields, brief};
+use super::pieces::{Pieces, Splitter, Step};
+use super::vocabulary::{Lead, Spelling};
+use crate::Finding;
+
+/// The words that GPT-2 cuts, for `ByteLevel` with `use_regex`.
+const GPT2_WORDS: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// Sequences may hold sequences, but only to this depth.
+const NESTING: usize = 4;
+
+/// Reads `normalizer` and `pre_tokenizer`.
+pub(super) fn pieces(
+    normalizer: Option<&Value>,
+    pre_tokenizer: Option<&Value>,
+    findings: &mut Vec<Finding>,
+) -> Pieces {
+    let mut pieces = Pieces::default();
+    if let Some(value) = normalizer {
+        check_normalizer("normalizer", value, NESTING, findings);
+        pieces.normalizer = build("normalizer", value, findings);
+    }
+    if let Some(value) = pre_tokenizer {
+        add_steps("pre_tokenizer", value, NESTING, &mut pieces.steps, findings);
+    }
+    pieces
+}
+
+/// The component as the `tokenizers` crate builds it, unless something was found before.
+fn build<T: serde::de::DeserializeOwned>(
+    path: &str,
+    value: &Value,
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    if !findings.is_empty() {
+        return None;
+    }
+    match serde_json::from_value(value.clone()) {
+        Ok(built) => Some(built),
+        Err(error) => {
+            findings.push(Finding::new(path, "a component that can be built", error));
+            None
+        }
+    }
+}
+
+/// Names a component type outside the set.
+fn unknown(fields: &Fields<'_>, known: &str, kind: &str, findings: &mut Vec<Finding>) {
+    findings.push(Finding::new(fields.at("type"), format!("one of {known}"), kind));
+}
+
+/// Names the depth when sequences are nested too deeply.
+fn too_deep(path: &str, depth: usize, findings: &mut Vec<Finding>) -> bool {
+    if depth == 0 {
+        findings.push(Finding::new(path, format!("at most {NESTING} nested sequences"), "more"));
+    }
+    depth == 0
+}
+
+fn check_normalizer(path: &str, value: &Value, depth: usize, findings: &mut Vec<Finding>) {
+    if too_deep(path, depth, findings) {
+        return;
+    }
+    let Some(mut fields) = Fields::open(path, value, findings) else { return };
+    match fields.text("type", findings) {
+        None => return,
+        Some("NFC" | "NFD" | "NFKC" | "NFKD") => {}
+        Some("Prepend") => {
+            fields.text("prepend", findings);
+        }
+        Some("Replace") => {
+            literal_pattern(&mut fields, findings);
+            fields.text("content", findings);
+        }
+        Some("Sequence") => {
+            for (index, item) in fields.list("normalizers", findings).iter().enumerate() {
+                check_normalizer(&format!("{path}.normalizers[{index}]"), item, depth - 1, findings);
+            }
+        }
+        Some(kind) => {
+            return unknown(&fields, "NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence", kind, findings);
+        }
+    }
+    fields.close(findings);
+}
+
+/// A `pattern` that is a plain string.
+fn literal_pattern<'v>(fields: &mut Fields<'v>, findings: &mut Vec<Finding>) -> Option<&'v str> {
+    let value = fields.get("pattern");
+    let text = value.and_then(|pattern| only(pattern, "String"));
+    if text.is_none() {
+        let got = value.map_or_else(|| "nothing".to_owned(), brief);
+        findings.push(Finding::new(fields.at("pattern"), "{\"String\": text}", got));
+    }
+    text
+}
+
+/// The string under `key` of an object that has no other field.
+fn only<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.as_object().filter(|object| object.len() == 1)?.get(key)?.as_str()
+}
+
+fn add_steps(path: &str, value: &Value, depth: usize, steps: &mut Vec<Step>, findings: &mut Vec<Finding>) {
+    if too_deep(path, depth, findings) {
+        return;
+    }
+    let Some(mut fields) = Fields::open(path, value, findings) else { return };
+    match fields.text("type", findings) {
+        None => return,
+        Some("Sequence") => {
+            for (index, item) in fields.list("pretokenizers", findings).iter().enumerate() {
+                add_steps(&format!("{path}.pretokenizers[{index}]"), item, depth - 1, steps, findings);
+            }
+        }
+        Some("Split") => steps.extend(split_step(&mut fields, findings)),
+        Some("ByteLevel") => {
+            let prefix = fields.flag("add_prefix_space", true, findings);
+            fields.flag("trim_offsets", true, findings);
+            if prefix {
+                steps.push(Step::PrefixSpace);
+            }
+            if fields.flag("use_regex", true, findings) {
+                steps.extend(compile(path, Splitter::regex(GPT2_WORDS), findings).map(|pattern| {
+                    Step::Split { pattern, behavior: SplitDelimiterBehavior::Isolated, invert: false }
+                }));
+            }
+            let bytes = tokenizers::pre_tokenizers::byte_level::ByteLevel::new(false, false, false);
+            steps.push(Step::Plain(PreTokenizerWrapper::ByteLevel(bytes)));
+        }
+        Some("Digits") => {
+            fields.flag("individual_digits", false, findings);
+            steps.extend(build(path, value, findings).map(Step::Plain));
+        }
+        Some("Punctuation") => {
+            behavior(&mut fields, findings);
+            steps.extend(build(path, value, findings).map(Step::Plain));
+        }
+        Some("Metaspace") => steps.extend(metaspace_step(path, value, &mut fields, findings)),
+        Some(kind) => {
+            let known = "Sequence, Split, ByteLevel, Digits, Punctuation, Metaspace";
+            return unknown(&fields, known, kind, findings);
+        }
+    }
+    fields.close(findings);
+}
+
+fn compile(path: &str, built: Result<Splitter, String>, findings: &mut Vec<Finding>) -> Option<Splitter> {
+    built.map_err(|error| findings.push(Finding::new(path, "a regular expression that compiles", error))).ok()
+}
+
+fn split_step(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Option<Step> {
+    let path = fields.at("pattern");
+    let value = fields.get("pattern").unwrap_or(&Value::Null);
+    let pattern = match (only(value, "Regex"), only(value, "String")) {
+        (Some(expression), _) => compile(&path, Splitter::regex(expression), findings),
+        (_, Some(text)) => compile(&path, Splitter::literal(text), findings),
+        _ => {
+            findings.push(Finding::new(path, "{\"Regex\": pattern} or {\"String\": text}", brief(value)));
+            None
+        }
+    };
+    let behavior = behavior(fields, findings);
+    let invert = fields.flag("invert", false, findings);
+    Some(Step::Split { pattern: pattern?, behavior: behavior?, invert })
+}
+
+fn behavior(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Option<SplitDelimiterBehavior> {
+    match fields.text("behavior", findings)? {
+        "Removed" => Some(SplitDelimiterBehavior::Removed),
+        "Isolated" => Some(SplitDelimiterBehavior::Isolated),
+        "MergedWithPrevious" => Some(SplitDelimiterBehavior::MergedWithPrevious),
+        "MergedWithNext" => Some(SplitDelimiterBehavior::MergedWithNext),
+        "Contiguous" => Some(SplitDelimiterBehavior::Contiguous),
+        other => {
+            let known = "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous";
+            findings.push(Finding::new(fields.at("behavior"), known, other));
+            None
+        }
+    }
+}
+
+/// `Metaspace` puts its mark before the first piece, before every piece, or before none.
+fn metaspace_step(
+    path: &str,
+    value: &Value,
+    fields: &mut Fields<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Step> {
+    use tokenizers::pre_tokenizers::metaspace::PrependScheme;
+    metaspace_fields(fields, findings);
+    let Some(PreTokenizerWrapper::Metaspace(start)) = build(path, value, findings) else { return None };
+    let mut later = start.clone();
+    if later.prepend_scheme == PrependScheme::First {
+        later.prepend_scheme = PrependScheme::Never;
+    }
+    Some(Step::ByPosition {
+        start: PreTokenizerWrapper::Metaspace(start),
+        later: PreTokenizerWrapper::Metaspace(later),
+    })
+}
+
+/// The mark, and whether it is put before the first piece.
+fn metaspace_fields(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Option<(char, bool)> {
+    let mark = fields.text("replacement", findings)?;
+    let marks: Vec<char> = mark.chars().collect();
+    if marks.len() != 1 {
+        findings.push(Finding::new(fields.at("replacement"), "one character", mark));
+    }
+    fields.flag("split", true, findings);
+    let add_prefix = fields.flag("add_prefix_space", true, findings);
+    let scheme = fields.get("prepend_scheme").map_or(Some("always"), Value::as_str);
+    if !matches!(scheme, Some("first" | "always" | "never")) {
+        let got = scheme.unwrap_or("no string");
+        findings.push(Finding::new(fields.at("prepend_scheme"), "first, always or never", got));
+    }
+    fields.get("str_rep");
+    Some((*marks.first()?, add_prefix && scheme != Some("never")))
+}
+
+/// Reads `decoder`: how a token's string spells bytes.
+pub(super) fn spelling(decoder: Option<&Value>, findings: &mut Vec<Finding>) -> Option<Spelling> {
+    let path = "decoder";
+    let known = "ByteLevel, Metaspace, or a Sequence of Replace, ByteFallback, Fuse and Strip";
+    let Some(value) = decoder else {
+        findings.push(Finding::new(path, known, "null"));
+        return None;
+    };
+    let mut fields = Fields::open(path, value, findings)?;
+    let spelling = match fields.text("type", findings)? {
+        "ByteLevel" => {
+            for flag in ["add_prefix_space", "trim_offsets", "use_regex"] {
+                fields.flag(flag, true, findings);
+            }
+            Some(Spelling::ByteLevel)
+        }
+        "Metaspace" => metaspace_fields(&mut fields, findings).map(|(mark, prefix)| Spelling::Marked {
+            mark: mark.to_string(),
+            byte_fallback: false,
+            lead: if prefix { Lead::FirstTokenMarks } else { Lead::Keep },
+        }),
+        "Sequence" => sequence_spelling(fields.list("decoders", findings), findings),
+        kind => {
+            unknown(&fields, known, kind, findings);
+            return None;
+        }
+    };
+    fields.close(findings);
+    spelling
+}
+
+/// `Replace` the mark by a space, then optionally `ByteFallback`, `Fuse`, and `Strip` of leading spaces.
+fn sequence_spelling(items: &[Value], findings: &mut Vec<Finding>) -> Option<Spelling> {
+    const ORDER: [&str; 4] = ["Replace", "ByteFallback", "Fuse", "Strip"];
+    if let [only] = items
+        && only.get("type").and_then(Value::as_str) == Some("ByteLevel")
+    {
+        return spelling(Some(only), findings);
+    }
+    let before = findings.len();
+    let (mut mark, mut byte_fallback, mut lead, mut stage) = (None, false, Lead::Keep, 0);
+    for (index, item) in items.iter().enumerate() {
+        let mut fields = Fields::open(&format!("decoder.decoders[{index}]"), item, findings)?;
+        let kind = fields.text("type", findings)?;
+        match ORDER.iter().position(|known| *known == kind) {
+            Some(position) if position >= stage && (position < 3 || stage == 3) => stage = position + 1,
+            _ => unknown(&fields, "Replace, ByteFallback, Fuse, Strip, in this order", kind, findings),
+        }
+        match kind {
+            "Replace" => {
+                mark = literal_pattern(&mut fields, findings).map(str::to_owned);
+                if let Some(content) = fields.text("content", findings)
+                    && content != " "
+                {
+                    findings.push(Finding::new(fields.at("content"), "a space", format!("{content:?}")));
+                }
+            }
+            "ByteFallback" => byte_fallback = true,
+            "Strip" => lead = strip(&mut fields, findings),
+            _ => {}
+        }
+        fields.close(findings);
+    }
+    if mark.as_deref().is_none_or(str::is_empty) && findings.len() == before {
+        findings.push(Finding::new("decoder.decoders", "a Replace of the space mark", "none"));
+    }
+    Some(Spelling::Marked { mark: mark?, byte_fallback, lead })
+}
+
+fn strip(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Lead {
+    let content = fields.text("content", findings);
+    let start = fields.get("start").and_then(Value::as_u64);
+    let stop = fields.get("stop").and_then(Value::as_u64);
+    if content != Some(" ") || start.is_none_or(|count| count > 1) || stop != Some(0) {
+        let got = format!("content {content:?}, start {start:?}, stop {stop:?}");
+        findings.push(Finding::new(fields.at("content"), "one leading space at most", got));
+    }
+    if start == Some(1) { Lead::OneSpace } else { Lead::Keep }
+}
+
+/// Reads `post_processor`: the tokens put before a text. A token after it would end the text, so it is refused.
+pub(super) fn prefix(
+    path: &str,
+    processor: Option<&Value>,
+    depth: usize,
+    findings: &mut Vec<Finding>,
+) -> Vec<u32> {
+    let Some(value) = processor else { return Vec::new() };
+    if too_deep(path, depth, findings) {
+        return Vec::new();
+    }
+    let Some(mut fields) = Fields::open(path, value, findings) else { return Vec::new() };
+    let mut ids = Vec::new();
+    match fields.text("type", findings) {
+        None => return ids,
+        Some("ByteLevel") => {
+            for flag in ["add_prefix_space", "trim_offsets", "use_regex"] {
+                fields.flag(flag, true, findings);
+            }
+        }
+        Some("Sequence") => {
+            for (index, item) in fields.list("processors", findings).iter().enumerate() {
+                ids.extend(prefix(&format!("{path}.processors[{index}]"), Some(item), depth - 1, findings));
+            }
+        }
+        Some("TemplateProcessing") => ids = template_prefix(&mut fields, findings),
+        Some(kind) => unknown(&fields, "ByteLevel, TemplateProcessing, Sequence", kind, findings),
+    }
+    fields.close(findings);
+    ids
+}
+
+/// The default depth for [`prefix`].
+pub(super) const PREFIX_NESTING: usize = NESTING;
+
+fn template_prefix(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Vec<u32> {
+    fields.get("pair");
+    let specials = fields.get("special_tokens").unwrap_or(&Value::Null);
+    let (mut ids, mut text_seen) = (Vec::new(), false);
+    for (index, item) in fields.list("single", findings).iter().enumerate() {
+        let path = fields.at(&format!("single[{index}]"));
+        let id = item.pointer("/SpecialToken/id").and_then(Value::as_str);
+        match id {
+            None if item.pointer("/Sequence/id").and_then(Value::as_str) == Some("A") && !text_seen => {
+                text_seen = true;
+            }
+            None => findings.push(Finding::new(path, "a special token, or the text once", brief(item))),
+            Some(name) if text_seen => {
+                findings.push(Finding::new(path, "no token after the text", name));
+            }
+            Some(name) => {
+                let listed = specials.get(name).and_then(|entry| entry.get("ids")).and_then(Value::as_array);
+                let found: Option<Vec<u32>> = listed.and_then(|list| {
+                    list.iter().map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok())).collect()
+                });
+                match found {
+                    Some(found) => ids.extend(found),
+                    None => findings.push(Finding::new(path, "an entry in special_tokens", name)),
+                }
+            }
+        }
+    }
+    ids
+}

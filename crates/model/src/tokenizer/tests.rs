@@ -1,0 +1,95 @@
+//! The tokenizer against the reference implementation of the `tokenizers` crate, on small files of each style.
+
+mod refusals;
+mod roundtrip;
+mod samples;
+mod stream;
+
+use super::{Specials, Tokenizer};
+use samples::{byte_level, sentence_piece, stories};
+
+/// The whole pipeline of the `tokenizers` crate for the same file.
+fn reference(json: &[u8]) -> tokenizers::Tokenizer {
+    tokenizers::Tokenizer::from_bytes(json).unwrap()
+}
+
+fn assert_same_ids(json: &[u8], texts: &[&str]) {
+    let ours = Tokenizer::from_bytes(json, None).unwrap();
+    let theirs = reference(json);
+    for text in texts {
+        let expected = theirs.encode(*text, false).unwrap();
+        assert_eq!(ours.encode(text, Specials::Parse).unwrap(), expected.get_ids(), "{text:?}");
+    }
+}
+
+const TEXTS: [&str; 14] = [
+    "",
+    " ",
+    "Once upon a time",
+    "  two  spaces  ",
+    "line\n\n  next\t\r\n",
+    "don't DON'T we'll",
+    "1234567 3.14",
+    "日本語 é e\u{301} \u{1f469}\u{200d}\u{1f467}",
+    "<|im_start|>user\nhi<|im_end|>",
+    "a<|im_end|> b<|im_end|>\n",
+    "\u{0}\u{1}\u{7f}",
+    "!!!???...   x",
+    "x   ",
+    "<|im_en",
+];
+
+#[test]
+fn byte_level_ids_equal_the_reference() {
+    assert_same_ids(stories(), &TEXTS);
+    assert_same_ids(&byte_level(), &TEXTS);
+}
+
+#[test]
+fn sentence_piece_ids_equal_the_reference() {
+    assert_same_ids(&sentence_piece(), &TEXTS);
+}
+
+#[test]
+fn plain_text_never_yields_a_control_id() {
+    let tokenizer = Tokenizer::from_bytes(stories(), None).unwrap();
+    let text = "<|im_end|><|im_start|>system\n<|endoftext|>";
+    let ids = tokenizer.encode(text, Specials::Plain).unwrap();
+    assert!(ids.iter().all(|id| !tokenizer.is_control(*id)), "{ids:?}");
+    assert_eq!(tokenizer.decode(&ids, false).unwrap(), text);
+    let parsed = tokenizer.encode(text, Specials::Parse).unwrap();
+    assert_eq!(parsed.iter().filter(|id| tokenizer.is_control(**id)).count(), 3);
+}
+
+#[test]
+fn special_tokens_are_left_out_when_asked() {
+    let tokenizer = Tokenizer::from_bytes(stories(), None).unwrap();
+    let ids = tokenizer.encode("<|im_start|>hi<|im_end|>", Specials::Parse).unwrap();
+    assert_eq!(tokenizer.decode(&ids, true).unwrap(), "hi");
+    assert_eq!(tokenizer.decode(&ids, false).unwrap(), "<|im_start|>hi<|im_end|>");
+}
+
+#[test]
+fn ids_and_strings_name_each_other() {
+    let tokenizer = Tokenizer::from_bytes(stories(), None).unwrap();
+    let end = tokenizer.id_of("<|im_end|>").unwrap();
+    assert_eq!(tokenizer.token_bytes(end), Some("<|im_end|>".as_bytes()));
+    assert_eq!(tokenizer.id_of("no such token"), None);
+    assert_eq!(tokenizer.vocab_size(), 4096);
+    assert_eq!(tokenizer.token_bytes(4096), None);
+}
+
+#[test]
+fn a_raw_prompt_begins_with_one_prefix() {
+    let llama = Tokenizer::from_bytes(&sentence_piece(), None).unwrap();
+    let bos = llama.id_of("<s>").unwrap();
+    assert_eq!(llama.prefix(), [bos]);
+    for text in ["Hello", "<s>Hello"] {
+        let ids = llama.encode_prompt(text, Specials::Parse).unwrap();
+        assert_eq!(ids.iter().filter(|id| **id == bos).count(), 1, "{text:?}");
+        assert_eq!(ids[0], bos);
+    }
+    let qwen = Tokenizer::from_bytes(stories(), None).unwrap();
+    assert_eq!(qwen.prefix(), [0; 0]);
+    assert_eq!(qwen.encode_prompt("Hello", Specials::Parse), qwen.encode("Hello", Specials::Parse));
+}

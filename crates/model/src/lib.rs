@@ -13,8 +13,8 @@ pub mod reference;
 mod refusal;
 mod rope;
 mod tensor;
-pub mod tolerance;
 mod tokenizer;
+pub mod tolerance;
 
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Family};

@@ -3,10 +3,11 @@
 use serde_json::Value;
 use tokenizers::{PreTokenizerWrapper, SplitDelimiterBehavior};
 
-use super::fields::{Fields, brief};
+use super::fields::Fields;
 use super::pieces::{Pieces, Splitter, Step};
 use super::vocabulary::{Lead, Spelling};
 use crate::Finding;
+use crate::json::show;
 
 /// The words that GPT-2 cuts, for `ByteLevel` with `use_regex`.
 const GPT2_WORDS: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
@@ -94,7 +95,7 @@ fn literal_pattern<'v>(fields: &mut Fields<'v>, findings: &mut Vec<Finding>) -> 
     let value = fields.get("pattern");
     let text = value.and_then(|pattern| only(pattern, "String"));
     if text.is_none() {
-        let got = value.map_or_else(|| "nothing".to_owned(), brief);
+        let got = value.map_or_else(|| "nothing".to_owned(), show);
         findings.push(Finding::new(fields.at("pattern"), "{\"String\": text}", got));
     }
     text
@@ -160,7 +161,7 @@ fn split_step(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Option<St
         (Some(expression), _) => compile(&path, Splitter::regex(expression), findings),
         (_, Some(text)) => compile(&path, Splitter::literal(text), findings),
         _ => {
-            findings.push(Finding::new(path, "{\"Regex\": pattern} or {\"String\": text}", brief(value)));
+            findings.push(Finding::new(path, "{\"Regex\": pattern} or {\"String\": text}", show(value)));
             None
         }
     };
@@ -348,7 +349,7 @@ fn template_prefix(fields: &mut Fields<'_>, findings: &mut Vec<Finding>) -> Vec<
             None if item.pointer("/Sequence/id").and_then(Value::as_str) == Some("A") && !text_seen => {
                 text_seen = true;
             }
-            None => findings.push(Finding::new(path, "a special token, or the text once", brief(item))),
+            None => findings.push(Finding::new(path, "a special token, or the text once", show(item))),
             Some(name) if text_seen => {
                 findings.push(Finding::new(path, "no token after the text", name));
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::Finding;
+use crate::{Finding, json};
 
 /// One object of `tokenizer.json` while it is being judged.
 pub(super) struct Fields<'v> {
@@ -71,14 +71,8 @@ impl<'v> Fields<'v> {
     pub(super) fn close(self, findings: &mut Vec<Finding>) {
         for (key, value) in self.object {
             if !self.asked.contains(&key.as_str()) {
-                findings.push(Finding::new(self.at(key), "no such field", brief(value)));
+                findings.push(Finding::new(self.at(key), "no such field", json::show(value)));
             }
         }
     }
-}
-
-/// The value as JSON, shortened for a message.
-pub(super) fn brief(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 80 { text } else { text.chars().take(77).chain("...".chars()).collect() }
 }

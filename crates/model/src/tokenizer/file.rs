@@ -12,7 +12,7 @@ use super::components;
 use super::fields::Fields;
 use super::pieces::Pieces;
 use super::vocabulary::{Spelled, Spelling, Vocabulary};
-use crate::{Code, Finding, Refusal};
+use crate::{Code, Finding, Refusal, json};
 
 /// Everything the two files say.
 pub(super) struct Parts {
@@ -63,15 +63,15 @@ type Sections<'j> = BTreeMap<String, &'j RawValue>;
 ///
 /// # Errors
 /// [`Code::TokenizerInvalid`] with every finding.
-pub(super) fn read(json: &[u8], config: Option<&Value>) -> Result<Parts, Refusal> {
+pub(super) fn read(text: &[u8], config: Option<&Value>) -> Result<Parts, Refusal> {
     let refuse = |findings| Refusal::with_findings(Code::TokenizerInvalid, findings);
-    let sections: Sections<'_> = serde_json::from_slice(json)
+    let sections: Sections<'_> = serde_json::from_slice(text)
         .map_err(|error| refuse(vec![Finding::new("tokenizer.json", "a JSON object", error)]))?;
     let mut findings = Vec::new();
     close(&sections, &SECTIONS, "", &mut findings);
     for off in ["truncation", "padding"] {
         if let Some(value) = parse::<Value>(&sections, off, &mut findings) {
-            findings.push(Finding::new(off, "null: nothing is cut or filled", super::fields::brief(&value)));
+            findings.push(Finding::new(off, "null: nothing is cut or filled", json::show(&value)));
         }
     }
     let normalizer = parse::<Value>(&sections, "normalizer", &mut findings);
@@ -297,7 +297,7 @@ fn merge_added(added: &mut Vec<AddedToken>, token: AddedToken, findings: &mut Ve
 }
 
 /// Added tokens agree with one another, with the vocabulary, and with the normalizer.
-fn check_added(added: &mut Vec<AddedToken>, model: &Model, pieces: &Pieces, findings: &mut Vec<Finding>) {
+fn check_added(added: &mut [AddedToken], model: &Model, pieces: &Pieces, findings: &mut Vec<Finding>) {
     added.sort_by_key(|token| token.id);
     let (mut contents, mut previous) = (BTreeSet::new(), None);
     for token in added.iter() {
@@ -351,7 +351,7 @@ fn check_merges(model: &Model, findings: &mut Vec<Finding>) -> BTreeSet<u32> {
 /// The table of ids, with the control tokens marked.
 fn tabulate(
     model: &Model,
-    added: &mut Vec<AddedToken>,
+    added: &mut [AddedToken],
     products: &BTreeSet<u32>,
     spelling: &Spelling,
     findings: &mut Vec<Finding>,

@@ -1,0 +1,190 @@
+//! Device memory of the interpreter.
+
+use half::{bf16, f16};
+
+use crate::types::{Literal, Scalar};
+
+/// Names a buffer of a [`Memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BufferId(usize);
+
+/// Buffers that live across dispatches. Bytes nobody wrote are poison: reading them is a fault.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    buffers: Vec<Bytes>,
+}
+
+/// Bytes and which of them hold a value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bytes {
+    pub(super) data: Vec<u8>,
+    defined: Vec<u64>,
+}
+
+/// A range of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// What a parameter is bound to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// A buffer parameter.
+    Buffer(Slice),
+    /// An i32, u32 or f32 parameter.
+    Scalar(Literal),
+}
+
+impl Bytes {
+    pub(super) fn poison(bytes: usize) -> Self {
+        Self { data: vec![0; bytes], defined: vec![0; bytes.div_ceil(64)] }
+    }
+
+    fn defined(data: Vec<u8>) -> Self {
+        let defined = vec![u64::MAX; data.len().div_ceil(64)];
+        Self { data, defined }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.defined.fill(0);
+    }
+
+    pub(super) fn forget_range(&mut self, start: usize, bytes: usize) {
+        for byte in start..start + bytes {
+            self.defined[byte / 64] &= !(1 << (byte % 64));
+        }
+    }
+
+    /// Whether the `bytes` at `start` hold values; `start` is a multiple of `bytes`, at most 4.
+    pub(super) fn is_defined(&self, start: usize, bytes: usize) -> bool {
+        let mask = ((1u64 << bytes) - 1) << (start % 64);
+        self.defined[start / 64] & mask == mask
+    }
+
+    /// The bits of the element at byte `at`, in a lane's slot.
+    pub(super) fn get(&self, at: usize, scalar: Scalar) -> u32 {
+        let d = &self.data;
+        match scalar {
+            Scalar::F32 | Scalar::I32 | Scalar::U32 => {
+                u32::from_le_bytes([d[at], d[at + 1], d[at + 2], d[at + 3]])
+            }
+            Scalar::F16 | Scalar::Bf16 => u32::from(u16::from_le_bytes([d[at], d[at + 1]])),
+            Scalar::I8 => i32::from(d[at] as i8) as u32,
+            Scalar::U8 | Scalar::Bool => u32::from(d[at]),
+        }
+    }
+
+    pub(super) fn set(&mut self, at: usize, scalar: Scalar, slot: u32) {
+        let bytes = scalar.bytes() as usize;
+        self.data[at..at + bytes].copy_from_slice(&slot.to_le_bytes()[..bytes]);
+        self.defined[at / 64] |= ((1u64 << bytes) - 1) << (at % 64);
+    }
+}
+
+impl Memory {
+    /// No buffers yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn add(&mut self, bytes: Bytes) -> BufferId {
+        self.buffers.push(bytes);
+        BufferId(self.buffers.len() - 1)
+    }
+
+    /// A buffer of unwritten bytes.
+    pub fn poison(&mut self, bytes: usize) -> BufferId {
+        self.add(Bytes::poison(bytes))
+    }
+
+    /// A buffer holding these bytes.
+    pub fn bytes(&mut self, data: Vec<u8>) -> BufferId {
+        self.add(Bytes::defined(data))
+    }
+
+    /// A buffer holding these numbers.
+    pub fn f32(&mut self, data: &[f32]) -> BufferId {
+        self.bytes(data.iter().flat_map(|v| v.to_le_bytes()).collect())
+    }
+
+    /// A buffer holding these numbers rounded to `scalar`: f32, f16 or bf16; other types get zeros.
+    pub fn floats(&mut self, data: &[f32], scalar: Scalar) -> BufferId {
+        let narrow = |v: &f32| match scalar {
+            Scalar::F16 => f16::from_f32(*v).to_bits().to_le_bytes(),
+            Scalar::Bf16 => bf16::from_f32(*v).to_bits().to_le_bytes(),
+            _ => [0; 2],
+        };
+        match scalar {
+            Scalar::F32 => self.f32(data),
+            _ => self.bytes(data.iter().flat_map(narrow).collect()),
+        }
+    }
+
+    /// A buffer holding these numbers.
+    pub fn i32(&mut self, data: &[i32]) -> BufferId {
+        self.bytes(data.iter().flat_map(|v| v.to_le_bytes()).collect())
+    }
+
+    /// A buffer holding these numbers.
+    pub fn u32(&mut self, data: &[u32]) -> BufferId {
+        self.bytes(data.iter().flat_map(|v| v.to_le_bytes()).collect())
+    }
+
+    /// The whole of a buffer.
+    pub fn whole(&self, buffer: BufferId) -> Slice {
+        Slice { buffer, offset: 0, bytes: self.buffers[buffer.0].data.len() as u64 }
+    }
+
+    /// The bytes of a buffer, unwritten ones as zero.
+    pub fn data(&self, buffer: BufferId) -> &[u8] {
+        &self.buffers[buffer.0].data
+    }
+
+    /// The bytes of a buffer for the host to change; all count as written afterwards.
+    pub fn data_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        let bytes = &mut self.buffers[buffer.0];
+        bytes.defined.fill(u64::MAX);
+        &mut bytes.data
+    }
+
+    /// The elements of a buffer as f32, NaN where nothing was written.
+    pub fn read_f32(&self, buffer: BufferId, scalar: Scalar) -> Vec<f32> {
+        let bytes = &self.buffers[buffer.0];
+        let size = scalar.bytes() as usize;
+        let value = |at: usize| {
+            if !bytes.is_defined(at, size) {
+                return f32::NAN;
+            }
+            let slot = bytes.get(at, scalar);
+            match scalar {
+                Scalar::F32 => f32::from_bits(slot),
+                Scalar::F16 => f16::from_bits(slot as u16).to_f32(),
+                Scalar::Bf16 => bf16::from_bits(slot as u16).to_f32(),
+                Scalar::I32 | Scalar::I8 => slot as i32 as f32,
+                Scalar::U32 | Scalar::U8 | Scalar::Bool => slot as f32,
+            }
+        };
+        (0..bytes.data.len() / size).map(|i| value(i * size)).collect()
+    }
+
+    /// The elements of a buffer as i32; `None` where nothing was written.
+    pub fn read_i32(&self, buffer: BufferId) -> Vec<Option<i32>> {
+        let bytes = &self.buffers[buffer.0];
+        let value = |at: usize| bytes.is_defined(at, 4).then(|| bytes.get(at, Scalar::I32) as i32);
+        (0..bytes.data.len() / 4).map(|i| value(i * 4)).collect()
+    }
+
+    pub(super) fn get(&self, buffer: BufferId) -> Option<&Bytes> {
+        self.buffers.get(buffer.0)
+    }
+
+    pub(super) fn get_mut(&mut self, buffer: BufferId) -> &mut Bytes {
+        &mut self.buffers[buffer.0]
+    }
+}

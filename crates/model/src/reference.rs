@@ -10,7 +10,7 @@ mod math;
 #[cfg(test)]
 mod tests;
 
-use crate::{Config, LayerParameters, Parameters};
+use crate::{Checkpoint, Config, LayerParameters, Parameters, Refusal};
 use math::{add, attend, linear, rms_norm, rotate, swiglu};
 
 /// A decoder with float64 weights.
@@ -56,6 +56,15 @@ impl Past {
 }
 
 impl Reference {
+    /// The reference of a checkpoint, its weights widened to float64.
+    ///
+    /// # Errors
+    /// [`Code::NonFiniteWeight`](crate::Code::NonFiniteWeight).
+    pub fn new(checkpoint: &Checkpoint) -> Result<Self, Refusal> {
+        let weights = checkpoint.parameters().try_map(|_, tensor| tensor.to_f64())?;
+        Ok(Self::from_parts(checkpoint.config().clone(), weights))
+    }
+
     /// A reference over `weights`, row-major `[out, in]`, whose shapes are those `config` calls for.
     pub fn from_parts(config: Config, weights: Parameters<Vec<f64>>) -> Self {
         let inv_freq = config.rope.inv_freq(config.head_dim);

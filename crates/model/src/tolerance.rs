@@ -28,7 +28,7 @@ impl Tolerance {
         rtol: 1e-9,
         atol: 1e-9,
         reason: "both sides are float64 and differ only in the order of sums and the last bits of exp, sin and cos; \
-                 observed errors are below 1e-12",
+                 observed errors are near 1e-13",
     };
 
     /// A device's logits, K and V with f32 weights against the float64 reference.

@@ -21,7 +21,6 @@
 
 mod added;
 mod components;
-mod fields;
 mod file;
 mod pieces;
 mod stream;
@@ -41,7 +40,7 @@ pub use self::stream::TextStream;
 use self::added::{Matcher, Piece};
 use self::pieces::Pieces;
 use self::vocabulary::{Lead, Vocabulary};
-use crate::{Code, Finding, Refusal};
+use crate::{Code, Finding, Prompt, Refusal};
 
 /// Whether a text may contain control tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +118,20 @@ impl Tokenizer {
             return Ok(ids);
         }
         Ok([self.prefix(), &ids].concat())
+    }
+
+    /// The ids of a rendered conversation. The template owns every control token, the one at the beginning too;
+    /// what came from a message is plain text.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn encode_chat(&self, prompt: &Prompt) -> Result<Vec<u32>, Refusal> {
+        // No byte of UTF-8 is 0xFF, so no match can reach into a protected span.
+        let mut haystack = prompt.text().as_bytes().to_vec();
+        for span in prompt.protected() {
+            haystack[span.clone()].fill(0xFF);
+        }
+        self.encode_pieces(prompt.text(), &self.0.every_added.split(prompt.text(), &haystack))
     }
 
     /// What a raw prompt begins with: the beginning-of-sequence id for some families, nothing for Qwen.

@@ -117,6 +117,18 @@ codes! {
         what "The chat template cannot be parsed or rendered."
         why "A prompt in another shape than the model was trained on gives worse answers without a word."
         remedy "Pass --chat-template FILE, or --raw to use the prompt as it is.";
+    741 MessageInvalid "message_invalid"
+        what "A message of a conversation has a field, role or type that is not understood."
+        why "A message that is partly ignored is another conversation."
+        remedy "Correct the field named; docs/chat-templates.md lists them.";
+    742 ContentUnsupported "content_unsupported"
+        what "A message has content other than text, such as an image."
+        why "The model reads text only; leaving the part out would answer another question."
+        remedy "Send text parts only.";
+    743 ContentUnprotected "content_unprotected"
+        what "The template examines or edits control strings inside a message, so what is content cannot be told from what is template."
+        why "Content that becomes a control token can speak in another role's name."
+        remedy "Remove the control strings from the message, or use another template.";
 
     // 750–779: requests.
     750 ContextFull "context_full"

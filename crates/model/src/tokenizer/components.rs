@@ -3,10 +3,10 @@
 use serde_json::Value;
 use tokenizers::{PreTokenizerWrapper, SplitDelimiterBehavior};
 
-use super::fields::Fields;
 use super::pieces::{Pieces, Splitter, Step};
 use super::vocabulary::{Lead, Spelling};
 use crate::Finding;
+use crate::fields::Fields;
 use crate::json::show;
 
 /// The words that GPT-2 cuts, for `ByteLevel` with `use_regex`.

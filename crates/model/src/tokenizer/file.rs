@@ -9,9 +9,9 @@ use tokenizers::models::bpe::{BPE, BpeBuilder};
 
 use super::added::AddedToken;
 use super::components;
-use super::fields::Fields;
 use super::pieces::Pieces;
 use super::vocabulary::{Spelled, Spelling, Vocabulary};
+use crate::fields::Fields;
 use crate::{Code, Finding, Refusal, json};
 
 /// Everything the two files say.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::{Finding, json};
 
-/// One object of `tokenizer.json` while it is being judged.
-pub(super) struct Fields<'v> {
+/// One object of a file or request while it is being judged.
+pub(crate) struct Fields<'v> {
     path: String,
     object: &'v Map<String, Value>,
     asked: Vec<&'static str>,
@@ -13,7 +13,7 @@ pub(super) struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     /// The object at `path`, or a finding when the value is none.
-    pub(super) fn open(path: &str, value: &'v Value, findings: &mut Vec<Finding>) -> Option<Self> {
+    pub(crate) fn open(path: &str, value: &'v Value, findings: &mut Vec<Finding>) -> Option<Self> {
         match value {
             Value::Object(object) => Some(Self { path: path.to_owned(), object, asked: Vec::new() }),
             other => {
@@ -24,18 +24,18 @@ impl<'v> Fields<'v> {
     }
 
     /// The path of a field of this object.
-    pub(super) fn at(&self, key: &str) -> String {
+    pub(crate) fn at(&self, key: &str) -> String {
         format!("{}.{key}", self.path)
     }
 
     /// The field, `None` when it is absent or null.
-    pub(super) fn get(&mut self, key: &'static str) -> Option<&'v Value> {
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<&'v Value> {
         self.asked.push(key);
         self.object.get(key).filter(|value| !value.is_null())
     }
 
     /// A string that has to be there.
-    pub(super) fn text(&mut self, key: &'static str, findings: &mut Vec<Finding>) -> Option<&'v str> {
+    pub(crate) fn text(&mut self, key: &'static str, findings: &mut Vec<Finding>) -> Option<&'v str> {
         let value = self.get(key);
         let text = value.and_then(Value::as_str);
         if text.is_none() {
@@ -45,7 +45,7 @@ impl<'v> Fields<'v> {
     }
 
     /// A Boolean, `default` when absent.
-    pub(super) fn flag(&mut self, key: &'static str, default: bool, findings: &mut Vec<Finding>) -> bool {
+    pub(crate) fn flag(&mut self, key: &'static str, default: bool, findings: &mut Vec<Finding>) -> bool {
         match self.get(key) {
             None => default,
             Some(Value::Bool(flag)) => *flag,
@@ -57,7 +57,7 @@ impl<'v> Fields<'v> {
     }
 
     /// The items of a list that has to be there.
-    pub(super) fn list(&mut self, key: &'static str, findings: &mut Vec<Finding>) -> &'v [Value] {
+    pub(crate) fn list(&mut self, key: &'static str, findings: &mut Vec<Finding>) -> &'v [Value] {
         match self.get(key) {
             Some(Value::Array(items)) => items,
             other => {
@@ -68,7 +68,7 @@ impl<'v> Fields<'v> {
     }
 
     /// Names every field that was not asked for.
-    pub(super) fn close(self, findings: &mut Vec<Finding>) {
+    pub(crate) fn close(self, findings: &mut Vec<Finding>) {
         for (key, value) in self.object {
             if !self.asked.contains(&key.as_str()) {
                 findings.push(Finding::new(self.at(key), "no such field", json::show(value)));

@@ -1,0 +1,313 @@
+//! From messages to the text a model was trained on.
+//!
+//! A chat template is a Jinja program published with a model. It is rendered as the reference does it: the settings,
+//! functions and filters of Hugging Face, byte for byte. Constructs that cannot work are refused when the template is
+//! loaded, with their line ([`Code::TemplateInvalid`]); so is what it raises while rendering. Work, memory and
+//! nesting of a template are bounded.
+//!
+//! [`Prompt`] is the rendered text with the places that came from messages, so that
+//! [`Tokenizer::encode_chat`] gives control ids only where the template wrote them; `docs/chat-templates.md` tells
+//! how.
+//!
+//! Deliberately absent: other templates by name (`include`, `import`, `extends`), and Python's `str` of numbers and
+//! Booleans inside `~` and `join`, which the engine writes in its own way.
+
+mod audit;
+mod clock;
+mod environment;
+mod message;
+mod python;
+mod shield;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde_json::{Map, Value, json};
+
+pub use self::message::{ChatRole, Message};
+
+use self::environment::NAME;
+use self::shield::Shield;
+use crate::{Code, Finding, NamedTokens, Refusal, Tokenizer};
+
+/// What to render besides the messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderArgs {
+    /// Whether the prompt ends with the header of the reply.
+    pub add_generation_prompt: bool,
+    /// Whether the model may reason; `None` leaves it to the template.
+    pub enable_thinking: Option<bool>,
+    /// Tools the model may call, each as the JSON schema object its template expects.
+    pub tools: Vec<Value>,
+    /// Whether the prompt ends within the last message, an assistant's, for the model to continue.
+    pub continue_final_message: bool,
+    /// Further variables of the template.
+    pub extra: Map<String, Value>,
+    /// The time for `strftime_now`, in seconds since 1970 (UTC); `None` takes the clock's.
+    pub now: Option<u64>,
+}
+
+impl Default for RenderArgs {
+    /// The header of the reply, and all else left to the template.
+    fn default() -> Self {
+        Self {
+            add_generation_prompt: true,
+            enable_thinking: None,
+            tools: Vec::new(),
+            continue_final_message: false,
+            extra: Map::new(),
+            now: None,
+        }
+    }
+}
+
+/// A rendered conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    text: String,
+    protected: Vec<Range<usize>>,
+}
+
+impl Prompt {
+    /// The text, exactly as the template renders it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The byte ranges of [`text`](Self::text) that came from messages and may not take part in a control token, in
+    /// order.
+    pub fn protected(&self) -> &[Range<usize>] {
+        &self.protected
+    }
+
+    /// Cuts the text.
+    fn truncate(&mut self, end: usize) {
+        self.text.truncate(end);
+        self.protected.retain(|span| span.start < end);
+        if let Some(last) = self.protected.last_mut() {
+            last.end = last.end.min(end);
+        }
+    }
+}
+
+/// A chat template, ready to render.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    place: String,
+    source: String,
+    env: Environment<'static>,
+    examined: Vec<Range<usize>>,
+    edges: Vec<char>,
+    named: NamedTokens,
+}
+
+impl ChatTemplate {
+    /// Compiles `source` for the models of `tokenizer`. `place` says where the text came from.
+    ///
+    /// # Errors
+    /// [`Code::TemplateInvalid`] with the line of everything that cannot work.
+    pub fn new(source: &str, tokenizer: &Tokenizer, place: &str) -> Result<Self, Refusal> {
+        let source = without_generation_tags(source);
+        let invalid = |findings| Refusal::with_findings(Code::TemplateInvalid, findings).at(place);
+        let compile = || {
+            let mut env = environment::environment()?;
+            env.add_template_owned(NAME, source.clone())?;
+            Ok(env)
+        };
+        let env = compile().map_err(|error| invalid(vec![finding(&error)]))?;
+        let audit = audit::audit(&source, &env);
+        if !audit.findings.is_empty() {
+            return Err(invalid(audit.findings));
+        }
+        Ok(Self {
+            place: place.to_owned(),
+            source,
+            env,
+            examined: audit.examined,
+            edges: shield::edges(tokenizer.control_texts()),
+            named: tokenizer.named().clone(),
+        })
+    }
+
+    /// Where the template came from.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Renders a conversation.
+    ///
+    /// # Errors
+    /// [`Code::TemplateInvalid`] when rendering fails, with what the template raises;
+    /// [`Code::MessageInvalid`] when the arguments contradict each other;
+    /// [`Code::ContentUnprotected`] when content cannot be told from template.
+    pub fn render(&self, messages: &[Message], args: &RenderArgs) -> Result<Prompt, Refusal> {
+        self.check(messages, args)?;
+        let data = data(messages, args);
+        let fixed = self.fixed(args);
+        let mut env = self.env.clone();
+        environment::set_clock(&mut env, args.now.unwrap_or_else(seconds_now));
+        let text = run(&env, &self.source, &data, &fixed).map_err(|error| {
+            Refusal::with_findings(Code::TemplateInvalid, vec![finding(&error)]).at(&self.place)
+        })?;
+        let protected = self.protected(&env, &text, &data, &fixed)?;
+        let mut prompt = Prompt { text, protected };
+        if let (true, Some(last)) = (args.continue_final_message, messages.last()) {
+            let end = end_of_content(&prompt.text, &last.content).ok_or_else(|| {
+                let expected = "its text in the rendered prompt, so that it can be continued";
+                Refusal::new(Code::MessageInvalid, "last message", expected, "none").at(&self.place)
+            })?;
+            prompt.truncate(end);
+        }
+        Ok(prompt)
+    }
+
+    /// The spans of `text` that came from the conversation.
+    fn protected(
+        &self,
+        env: &Environment<'_>,
+        text: &str,
+        data: &Map<String, Value>,
+        fixed: &Map<String, Value>,
+    ) -> Result<Vec<Range<usize>>, Refusal> {
+        if !data.values().any(|value| shield::has_edge(value, &self.edges)) {
+            return Ok(Vec::new());
+        }
+        let written = Value::Object(data.clone()).to_string();
+        let shield = Shield::new(&self.edges, &[&written, &self.source, text]);
+        // Names of variables are the template's own words; only what they hold is marked.
+        let marked: Map<String, Value> =
+            data.iter().map(|(name, value)| (name.clone(), shield.mark_value(value))).collect();
+        // First as if every examined string were content, then as if none were.
+        [shield.mark_parts(&self.source, &self.examined), self.source.clone()]
+            .iter()
+            .filter_map(|source| run(env, source, &marked, fixed).ok())
+            .find_map(|rendered| shield.spans(text, &rendered))
+            .ok_or_else(|| {
+                let expected = "content that the template passes on or cuts";
+                let got = "content whose control strings decide what the template writes";
+                Refusal::new(Code::ContentUnprotected, "messages", expected, got).at(&self.place)
+            })
+    }
+
+    /// Refuses arguments that contradict each other.
+    fn check(&self, messages: &[Message], args: &RenderArgs) -> Result<(), Refusal> {
+        let mut findings = Vec::new();
+        if messages.is_empty() {
+            findings.push(Finding::new("messages", "at least one message", "none"));
+        }
+        if args.continue_final_message {
+            if args.add_generation_prompt {
+                findings.push(Finding::new("continue_final_message", "no add_generation_prompt", "both"));
+            }
+            if let Some(last) = messages.last().filter(|last| last.role != ChatRole::Assistant) {
+                let expected = "a last message of the assistant";
+                findings.push(Finding::new("continue_final_message", expected, last.role.name()));
+            }
+        }
+        let fixed = self.fixed(args);
+        for name in args.extra.keys().filter(|name| fixed.contains_key(*name) || OWN.contains(&name.as_str()))
+        {
+            findings.push(Finding::new(
+                format!("template argument {name}"),
+                "a name not in use",
+                "one in use",
+            ));
+        }
+        Refusal::check(Code::MessageInvalid, findings)
+    }
+
+    /// Variables that are not content: the named tokens and the switches.
+    fn fixed(&self, args: &RenderArgs) -> Map<String, Value> {
+        let mut fixed = Map::new();
+        fixed.insert("add_generation_prompt".to_owned(), json!(args.add_generation_prompt));
+        if let Some(enabled) = args.enable_thinking {
+            fixed.insert("enable_thinking".to_owned(), json!(enabled));
+        }
+        let named = &self.named;
+        let tokens = [
+            ("bos_token", &named.bos),
+            ("eos_token", &named.eos),
+            ("pad_token", &named.pad),
+            ("unk_token", &named.unk),
+        ];
+        for (name, token) in tokens {
+            if let Some(token) = token {
+                fixed.insert(name.to_owned(), json!(token));
+            }
+        }
+        fixed
+    }
+}
+
+/// Variables that are content.
+const OWN: [&str; 3] = ["messages", "tools", "documents"];
+
+/// Variables that come from the request.
+fn data(messages: &[Message], args: &RenderArgs) -> Map<String, Value> {
+    let mut data = args.extra.clone();
+    data.insert("messages".to_owned(), messages.iter().map(Message::to_value).collect());
+    let tools = if args.tools.is_empty() { Value::Null } else { args.tools.clone().into() };
+    data.insert("tools".to_owned(), tools);
+    data.insert("documents".to_owned(), Value::Null);
+    data
+}
+
+/// Renders `source`.
+fn run(
+    env: &Environment<'_>,
+    source: &str,
+    data: &Map<String, Value>,
+    fixed: &Map<String, Value>,
+) -> Result<String, minijinja::Error> {
+    let context: Map<String, Value> =
+        data.iter().chain(fixed).map(|(name, value)| (name.clone(), value.clone())).collect();
+    env.render_named_str(NAME, source, minijinja::Value::from(Serde(context)))
+}
+
+/// What the engine says, with the line.
+fn finding(error: &minijinja::Error) -> Finding {
+    let what = error.line().map_or_else(|| "template".to_owned(), |line| format!("line {line}"));
+    let mut got = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        got = format!("{got}; {inner}");
+        cause = inner.source();
+    }
+    Finding::new(what, "a template that renders", got)
+}
+
+/// `{% generation %}` marks what the model wrote, for training. Here it is a scope without a meaning of its own.
+fn without_generation_tags(source: &str) -> String {
+    let mut out = String::new();
+    let mut rest = source;
+    while let Some(start) = rest.find("{%") {
+        let (before, tag) = rest.split_at(start + 2);
+        out.push_str(before);
+        let end = tag.find("%}").unwrap_or(tag.len());
+        let inner = &tag[..end];
+        let word = inner.trim_matches(['-', '+']).trim();
+        out.push_str(&match word {
+            "generation" => inner.replacen(word, "with", 1),
+            "endgeneration" => inner.replacen(word, "endwith", 1),
+            _ => inner.to_owned(),
+        });
+        rest = &tag[end..];
+    }
+    out + rest
+}
+
+/// Where the last occurrence of `content` in `text` ends. Space after it counts only if the template kept it.
+fn end_of_content(text: &str, content: &str) -> Option<usize> {
+    let (trimmed, kept) = (content.trim(), content.trim_start());
+    let start = text.rfind(trimmed)?;
+    let whole = text[start..].starts_with(kept);
+    Some(start + if whole { kept.len() } else { trimmed.len() })
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,204 @@
+//! The engine set up as the published templates expect it: Hugging Face's settings, functions and filters, and
+//! Python's methods and way of printing.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
+use minijinja_contrib::pycompat;
+
+use super::{clock, python};
+
+/// Work a template may do: instructions, and 64 bytes made count as one. A long conversation takes a small part.
+const FUEL: u64 = 4_000_000;
+
+/// Calls within calls.
+const RECURSION: usize = 100;
+
+/// The name the template is compiled under; no suffix, so nothing is escaped.
+pub(super) const NAME: &str = "chat_template";
+
+/// Methods beyond those of the engine and of [`pycompat`], by name.
+const STRING_METHODS: [&str; 6] =
+    ["index", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit"];
+
+/// Every method that can be called, for the audit.
+pub(super) const METHODS: [&str; 41] = [
+    "capitalize",
+    "changed",
+    "count",
+    "cycle",
+    "endswith",
+    "find",
+    "format",
+    "get",
+    "index",
+    "isalnum",
+    "isalpha",
+    "isascii",
+    "isdigit",
+    "islower",
+    "isnumeric",
+    "isspace",
+    "isupper",
+    "items",
+    "join",
+    "keys",
+    "lower",
+    "lstrip",
+    "partition",
+    "removeprefix",
+    "removesuffix",
+    "replace",
+    "rfind",
+    "rpartition",
+    "rsplit",
+    "rstrip",
+    "split",
+    "splitlines",
+    "startswith",
+    "strip",
+    "title",
+    "update",
+    "upper",
+    "values",
+    "__contains__",
+    "__getitem__",
+    "__len__",
+];
+
+/// An environment without templates.
+///
+/// # Errors
+/// When the engine rejects the settings.
+pub(super) fn environment() -> Result<Environment<'static>, Error> {
+    let mut env = Environment::new();
+    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.set_undefined_behavior(UndefinedBehavior::Lenient);
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    env.set_recursion_limit(RECURSION);
+    env.set_fuel(Some(FUEL));
+    env.set_formatter(print);
+    env.set_unknown_method_callback(method);
+    env.add_filter("tojson", to_json);
+    env.add_filter("string", |value: &Value| python::str(value));
+    env.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, python::str(message)))
+    });
+    set_clock(&mut env, 0);
+    Ok(env)
+}
+
+/// Lets `strftime_now` tell this time, in seconds since 1970.
+pub(super) fn set_clock(env: &mut Environment<'_>, seconds: u64) {
+    env.add_function("strftime_now", move |format: &str| {
+        let unknown = || {
+            let message = format!("strftime_now cannot write {format:?}");
+            Error::new(ErrorKind::InvalidOperation, message)
+        };
+        clock::strftime(format, seconds).ok_or_else(unknown)
+    });
+}
+
+/// Prints a value as `str` of Python does.
+fn print(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.as_str() {
+        Some(text) => out.write_str(text),
+        None => out.write_str(&python::str(value)),
+    }
+    .map_err(Error::from)
+}
+
+/// `tojson` as Hugging Face defines it: `json.dumps` with `ensure_ascii=False`.
+fn to_json(value: &Value, options: Kwargs) -> Result<String, Error> {
+    let indent = match options.get::<Option<Value>>("indent")?.filter(|indent| !indent.is_none()) {
+        None => None,
+        Some(indent) => Some(match indent.as_str() {
+            Some(text) => text.to_owned(),
+            None => " ".repeat(usize::try_from(indent)?.min(16)),
+        }),
+    };
+    let separators = options.get::<Option<Vec<String>>>("separators")?;
+    let (item_separator, key_separator) = match separators.as_deref() {
+        None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
+        Some([item, key]) => (item.clone(), key.clone()),
+        Some(_) => {
+            return Err(Error::new(ErrorKind::InvalidOperation, "tojson needs two separators"));
+        }
+    };
+    let style = python::JsonStyle {
+        ascii: options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
+        sorted: options.get::<Option<bool>>("sort_keys")?.unwrap_or(false),
+        indent,
+        item_separator,
+        key_separator,
+    };
+    options.assert_all_used()?;
+    python::json(value, &style)
+}
+
+/// Methods of Python's types.
+fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
+    match value.as_str() {
+        Some(text) if STRING_METHODS.contains(&name) => string_method(text, name, args),
+        _ if name == "index" && value.kind() == ValueKind::Seq => {
+            let (wanted,): (&Value,) = from_args(args)?;
+            let found = value.try_iter()?.position(|item| item == *wanted);
+            found.map(Value::from).ok_or_else(|| missing("list", name))
+        }
+        _ => pycompat::unknown_method_callback(state, value, name, args),
+    }
+}
+
+fn string_method(text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {
+    if name == "rsplit" {
+        return rsplit(text, args);
+    }
+    let (what,): (&str,) = from_args(args)?;
+    let parts = |found: Option<(&str, &str)>, fallback: [&str; 3]| {
+        let parts = found.map_or(fallback, |(before, after)| [before, what, after]);
+        Value::from(parts.map(Value::from).to_vec())
+    };
+    Ok(match name {
+        "removeprefix" => text.strip_prefix(what).unwrap_or(text).into(),
+        "removesuffix" => text.strip_suffix(what).unwrap_or(text).into(),
+        "partition" => parts(text.split_once(what), [text, "", ""]),
+        "rpartition" => parts(text.rsplit_once(what), ["", "", text]),
+        _ => {
+            let at = text.find(what).ok_or_else(|| missing("string", name))?;
+            text[..at].chars().count().into()
+        }
+    })
+}
+
+/// `rsplit(separator, limit)`; without a separator, at runs of white space.
+fn rsplit(text: &str, args: &[Value]) -> Result<Value, Error> {
+    let (separator, limit, Rest(more)): (Option<&str>, Option<usize>, Rest<Value>) = from_args(args)?;
+    if !more.is_empty() {
+        return Err(Error::from(ErrorKind::TooManyArguments));
+    }
+    let limit = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+    let mut parts: Vec<&str> = match separator {
+        Some(separator) => text.rsplitn(limit, separator).collect(),
+        None => {
+            let mut parts = Vec::new();
+            let mut rest = text.trim_end();
+            while !rest.is_empty() && parts.len() + 1 < limit {
+                let cut = rest.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                // The space may be wider than one byte: find the start of the word again.
+                let cut = (cut..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(0);
+                parts.push(&rest[cut..]);
+                rest = rest[..cut].trim_end();
+            }
+            if !rest.is_empty() {
+                parts.push(rest);
+            }
+            parts
+        }
+    };
+    parts.reverse();
+    Ok(Value::from(parts.into_iter().map(Value::from).collect::<Vec<_>>()))
+}
+
+fn missing(kind: &str, name: &str) -> Error {
+    Error::new(ErrorKind::InvalidOperation, format!("{kind}.{name}: not found"))
+}

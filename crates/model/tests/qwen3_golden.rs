@@ -3,6 +3,12 @@
 //! `TILEWRIGHT_QWEN3_TOKENIZER` names the folder of Qwen3's `tokenizer.json` and `tokenizer_config.json`, which are
 //! too large to be part of the repository. Without it these tests are skipped.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says aloud that it is skipped"
+)]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

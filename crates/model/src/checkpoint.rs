@@ -12,12 +12,14 @@ mod header;
 mod layout;
 mod raw;
 mod shards;
+mod tiling;
 mod weights;
 
 use std::path::Path;
 
 use crate::{Code, Config, Parameters, Refusal, Tensor, config};
 use folder::Folder;
+pub(crate) use tiling::{Claim, check_tiling};
 use weights::Weights;
 
 /// The file of the configuration.

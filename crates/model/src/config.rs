@@ -1,11 +1,11 @@
 //! The facts of a model that every other part works from.
 
-mod facts;
+mod keys;
 mod read;
 mod rope;
-mod schema;
 
-pub(crate) use read::read;
+pub(crate) use keys::HEAD_DIM;
+pub(crate) use read::{kv_heads, read};
 
 use crate::{Rope, StoredType};
 

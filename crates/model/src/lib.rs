@@ -8,11 +8,15 @@ mod checkpoint;
 mod config;
 mod dtype;
 mod fields;
+pub mod fixed_arm;
 mod json;
+pub mod manifest;
 mod parameters;
 pub mod reference;
 mod refusal;
 mod rope;
+
+mod schema;
 mod template;
 mod tensor;
 mod tokenizer;

@@ -10,6 +10,7 @@ use safetensors::tensor::TensorInfo;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tiling::{Claim, check_tiling};
 use super::weights::Entry;
 use crate::{Code, Finding, Refusal, StoredType, json};
 
@@ -37,9 +38,12 @@ pub(crate) fn read(file: &[u8], file_index: usize) -> Result<Vec<Entry>, Refusal
             Err(e) => findings.push(Finding::new(name, "exactly dtype, shape and data_offsets", e)),
         }
     }
-    // By range; an empty tensor shares its start with the next one and comes first.
-    tensors.sort_by(|a, b| a.1.data_offsets.cmp(&b.1.data_offsets).then_with(|| a.0.cmp(&b.0)));
-    check_tiling(&tensors, data.len(), &mut findings);
+    findings.extend(tensors.iter().filter_map(|(name, info)| wrong_size(name, info)));
+    let claims = tensors.iter().map(|(name, info)| {
+        let (start, end) = info.data_offsets;
+        Claim { name, start, end: Some(end) }
+    });
+    findings.extend(check_tiling(claims.collect(), data.len(), "byte"));
     Refusal::check(Code::SafetensorsInvalid, findings)?;
 
     let mut entries = Vec::with_capacity(tensors.len());
@@ -85,37 +89,17 @@ fn split(file: &[u8]) -> Result<(&[u8], Range<usize>), Refusal> {
     }
 }
 
-/// Checks that each range holds its shape and that together they are exactly the data.
-fn check_tiling(tensors: &[(String, TensorInfo)], data: usize, findings: &mut Vec<Finding>) {
-    let mut end_of_last = 0;
-    for (name, info) in tensors {
-        let (start, end) = info.data_offsets;
-        let size = info
-            .shape
-            .iter()
-            .try_fold(1usize, |product, &n| product.checked_mul(n))
-            .and_then(|elements| elements.checked_mul(info.dtype.bitsize()))
-            .map(|bits| bits / 8);
-        if size.is_none() || size != end.checked_sub(start) {
-            let expected = match size {
-                Some(size) => format!("{size} bytes for {} {:?}", info.dtype, info.shape),
-                None => format!("a size that can be counted, for {} {:?}", info.dtype, info.shape),
-            };
-            findings.push(Finding::new(name, expected, format!("bytes {start}..{end}")));
-        }
-        if start != end_of_last {
-            let what = if start < end_of_last { "overlap" } else { "hole" };
-            findings.push(Finding::new(
-                name,
-                format!("a start at byte {end_of_last}, the end of the tensor before"),
-                format!("{start} ({what})"),
-            ));
-        }
-        end_of_last = end;
+/// A range that does not hold the shape it is for.
+fn wrong_size(name: &str, info: &TensorInfo) -> Option<Finding> {
+    let (start, end) = info.data_offsets;
+    let elements = info.shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
+    let size = elements.and_then(|n| n.checked_mul(info.dtype.bitsize())).map(|bits| bits.div_ceil(8));
+    if size.is_some() && size == end.checked_sub(start) {
+        return None;
     }
-    if end_of_last != data {
-        findings.push(Finding::new("data", format!("{end_of_last} bytes"), format!("{data} bytes")));
-    }
+    let size = size.map_or_else(|| "a size that can be counted".to_owned(), |size| format!("{size} bytes"));
+    let expected = format!("{size} for {} {:?}", info.dtype, info.shape);
+    Some(Finding::new(name, expected, format!("bytes {start}..{end}")))
 }
 
 fn stored_type(dtype: safetensors::Dtype) -> Option<StoredType> {

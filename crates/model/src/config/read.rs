@@ -1,13 +1,14 @@
-//! Reads `config.json`: applies the table row by row, then the facts that join several keys.
+//! Reads `config.json`: the table first, then the facts that join several keys.
 //!
-//! Nothing stops at the first mismatch. All are collected and refused together, before any weight is looked at.
+//! All mismatches are collected and refused together, before any weight is looked at.
 
 use serde_json::Value as Json;
 
-use super::schema::{self, Key, Rule, Value};
-use super::{Config, Family, facts};
-use crate::json::{self, Object};
-use crate::{Code, Finding, Refusal};
+use super::keys::{HEAD_DIM, KEYS};
+use super::{Config, Family, rope};
+use crate::schema::Verdict;
+use crate::schema::reader::Reader;
+use crate::{Code, Refusal, StoredType, json};
 
 /// The configuration stated by the text of a `config.json`.
 ///
@@ -17,148 +18,182 @@ use crate::{Code, Finding, Refusal};
 pub(crate) fn read(text: &[u8]) -> Result<Config, Refusal> {
     let object = json::object(text)
         .map_err(|e| Refusal::new(Code::ConfigInvalid, "config.json", "a JSON object", e))?;
-    let mut reader = Reader::new(&object);
+    let mut reader = Reader::new(&object, KEYS, Code::ConfigInvalid);
+    reader.family = family(&mut reader);
     reader.apply_table();
-    let config = facts::config(&mut reader);
+    let config = config(&mut reader);
     reader.finish(config)
 }
 
-/// A configuration being read, with everything found wrong so far.
-pub(super) struct Reader<'a> {
-    object: &'a Object,
-    /// The family, once known.
-    pub(super) family: Option<Family>,
-    findings: Vec<(Code, Finding)>,
+/// The family stated by `model_type` and `architectures`.
+///
+/// It is a definition of the computation, not a model's name: other definitions state the same keys and mean
+/// something else by them (a rotation of neighbours, a norm after the branch), so an unknown one is refused.
+fn family(r: &mut Reader<'_>) -> Option<Family> {
+    let by =
+        |name: fn(Family) -> &'static str, text: &str| Family::ALL.iter().copied().find(|f| name(*f) == text);
+    let names = |name: fn(Family) -> &'static str| {
+        let names: Vec<_> = Family::ALL.iter().map(|f| name(*f)).collect();
+        format!("one of {}", names.join(", "))
+    };
+
+    let model_type = r.get("model_type");
+    let by_type = model_type.and_then(Json::as_str).and_then(|text| by(Family::model_type, text));
+    if let Some(value) = model_type.filter(|_| by_type.is_none()) {
+        r.unsupported("model_type", names(Family::model_type), json::show(value));
+    }
+
+    let architectures = r.get("architectures");
+    let by_architecture = match architectures.and_then(Json::as_array).map(Vec::as_slice) {
+        Some([Json::String(only)]) => by(Family::architecture, only),
+        _ => None,
+    };
+    if let Some(value) = architectures.filter(|_| by_architecture.is_none()) {
+        r.unsupported("architectures", names(Family::architecture), json::show(value));
+    }
+
+    match (by_type, by_architecture) {
+        (Some(t), Some(a)) if t != a => {
+            r.unsupported(
+                "architectures",
+                format!("{:?}, as model_type says", [t.architecture()]),
+                a.architecture(),
+            );
+            None
+        }
+        (None, None) if model_type.is_none() && architectures.is_none() => {
+            r.missing("model_type", names(Family::model_type));
+            None
+        }
+        (t, a) => t.or(a),
+    }
 }
 
-impl<'a> Reader<'a> {
-    fn new(object: &'a Object) -> Self {
-        let mut reader = Self { object, family: None, findings: Vec::new() };
-        reader.family = facts::family(&mut reader);
-        reader
-    }
+/// The configuration, when every part of it could be read.
+fn config(r: &mut Reader<'_>) -> Option<Config> {
+    let layers = r.size("num_hidden_layers");
+    let vocab = r.size("vocab_size");
+    let max_positions = r.size("max_position_embeddings");
+    let heads = r.size("num_attention_heads");
+    let kv_heads = kv_heads(r, heads);
+    let head_dim = head_dim(r, heads);
+    sliding_window(r, layers, max_positions);
+    layer_types(r, layers);
+    let qkv_bias = qkv_bias(r);
+    let bos = r.ids("bos_token_id", vocab, 1);
+    let eos = r.ids("eos_token_id", vocab, 64);
+    let stored = stored(r);
+    let rope = rope::read(r);
+    let family = r.family?;
+    Some(Config {
+        family,
+        hidden: r.size("hidden_size")?,
+        layers: layers?,
+        heads: heads?,
+        kv_heads: kv_heads?,
+        head_dim: head_dim?,
+        intermediate: r.size("intermediate_size")?,
+        vocab: vocab?,
+        norm_eps: r.number("rms_norm_eps")?,
+        rope: rope?,
+        tied: r.flag("tie_word_embeddings")?,
+        qk_norm: family == Family::Qwen3,
+        qkv_bias,
+        max_positions: max_positions?,
+        bos: bos.first().copied(),
+        eos,
+        stored,
+    })
+}
 
-    /// The value of a key, unless absent or null.
-    pub(super) fn get(&self, key: &str) -> Option<&'a Json> {
-        self.object.get(key).filter(|v| !v.is_null())
+/// Stated, or one for each query head where the family allows that to be left out.
+pub(crate) fn kv_heads(r: &mut Reader<'_>, heads: Option<usize>) -> Option<usize> {
+    let kv_heads = r.size("num_key_value_heads").or(heads);
+    if let (Some(heads), Some(kv)) = (heads, kv_heads)
+        && (kv == 0 || heads % kv != 0)
+    {
+        r.unsupported("num_key_value_heads", format!("a divisor of the {heads} query heads"), kv);
     }
+    kv_heads
+}
 
-    /// A whole number, if stated and one.
-    pub(super) fn size(&self, key: &str) -> Option<usize> {
-        self.get(key)?.as_u64().and_then(|n| usize::try_from(n).ok())
+/// Stated, or the quotient that defines it where the family allows it to be left out.
+fn head_dim(r: &mut Reader<'_>, heads: Option<usize>) -> Option<usize> {
+    if r.get("head_dim").is_some() || r.family == Some(Family::Qwen3) {
+        return r.size("head_dim");
     }
-
-    /// A number, if stated and one.
-    pub(super) fn number(&self, key: &str) -> Option<f64> {
-        self.get(key)?.as_f64()
+    let (hidden, heads) = (r.size("hidden_size")?, heads.filter(|&n| n > 0)?);
+    let derived = hidden / heads;
+    if !hidden.is_multiple_of(heads) || HEAD_DIM.accepts(&derived.into()) != Verdict::Accepted {
+        r.unsupported("head_dim", HEAD_DIM, format!("absent, and {hidden} / {heads} is none"));
     }
+    Some(derived)
+}
 
-    /// A truth value, if stated and one.
-    pub(super) fn flag(&self, key: &str) -> Option<bool> {
-        self.get(key)?.as_bool()
+/// A window is accepted only where no position could fall out of it.
+fn sliding_window(r: &mut Reader<'_>, layers: Option<usize>, max_positions: Option<usize>) {
+    // Qwen switches the window, and starts it at a layer; elsewhere stating it is using it.
+    let switch = matches!(r.family, Some(Family::Qwen3 | Family::Qwen2));
+    let from_layer = r.size("max_window_layers").filter(|_| switch).unwrap_or(0);
+    let on = !switch || r.flag("use_sliding_window") == Some(true);
+    if let (true, Some(window), Some(max), Some(layers)) =
+        (on, r.size("sliding_window"), max_positions, layers)
+        && window < max
+        && from_layer < layers
+    {
+        r.unsupported(
+            "sliding_window",
+            format!("null, or at least {max}, the positions of the model"),
+            window,
+        );
     }
+}
 
-    /// Notes a value of the wrong type or out of its domain.
-    pub(super) fn invalid(&mut self, what: impl Into<String>, expected: impl ToString, got: impl ToString) {
-        self.note(Code::ConfigInvalid, what, expected, got);
-    }
-
-    /// Notes a fact outside the supported set.
-    pub(super) fn unsupported(
-        &mut self,
-        what: impl Into<String>,
-        expected: impl ToString,
-        got: impl ToString,
-    ) {
-        self.note(Code::UnsupportedArchitecture, what, expected, got);
-    }
-
-    /// Notes two statements about rotary positions that do not agree.
-    pub(super) fn contradictory(
-        &mut self,
-        what: impl Into<String>,
-        expected: impl ToString,
-        got: impl ToString,
-    ) {
-        self.note(Code::RopeContradictory, what, expected, got);
-    }
-
-    fn note(&mut self, code: Code, what: impl Into<String>, expected: impl ToString, got: impl ToString) {
-        self.findings.push((code, Finding::new(what, expected.to_string(), got.to_string())));
-    }
-
-    /// Notes a key that the family always states and this file does not.
-    pub(super) fn missing(&mut self, key: &str, expected: impl ToString) {
-        self.invalid(key, expected, "absent");
-    }
-
-    /// Every key of the file against its row, then every required row against the file.
-    fn apply_table(&mut self) {
-        let object = self.object;
-        for (name, value) in object {
-            match schema::key(name) {
-                Some(key) if self.family.is_none_or(|f| key.known.contains(&f)) => self.apply(key, value),
-                Some(_) => self.unsupported(name, "no such key in this family", json::show(value)),
-                None => self.unsupported(name, "a key whose meaning is known", json::show(value)),
-            }
+fn layer_types(r: &mut Reader<'_>, layers: Option<usize>) {
+    let (Some(value), Some(layers)) = (r.get("layer_types"), layers) else { return };
+    let full = |v: &Json| v.as_str() == Some("full_attention");
+    match value.as_array() {
+        Some(list) if list.len() == layers && list.iter().all(full) => {}
+        Some(list) if list.len() == layers => {
+            let other = list.iter().position(|v| !full(v)).unwrap_or(0);
+            let got = format!("{} in layer {other}", json::show(&list[other]));
+            r.unsupported("layer_types", "`full_attention` in every layer", got);
         }
-        let Some(family) = self.family else { return };
-        for key in schema::KEYS {
-            if key.required.contains(&family) && self.get(key.name).is_none() {
-                self.missing(key.name, key.meaning);
-            }
-        }
+        Some(list) => r.invalid("layer_types", format!("{layers} entries, one a layer"), list.len()),
+        None => r.invalid("layer_types", "a list", json::show(value)),
     }
+}
 
-    fn apply(&mut self, key: &Key, value: &Json) {
-        // Null is how writers say "not stated"; where that is not allowed, the key is reported as missing.
-        if value.is_null() {
-            return;
+/// Qwen2 defines the biases; elsewhere they are stated.
+fn qkv_bias(r: &mut Reader<'_>) -> bool {
+    let stated = r.flag("attention_bias");
+    if r.family == Some(Family::Qwen2) {
+        if stated == Some(false) {
+            r.unsupported("attention_bias", "true or absent, as Qwen2 defines it", false);
         }
-        let expected = match key.rule {
-            Rule::Own | Rule::Harmless => return,
-            Rule::Size { .. } => match value.as_u64() {
-                Some(n) if key.rule.holds(n) => return,
-                Some(n) => return self.unsupported(key.name, key.rule, n),
-                None => key.rule.to_string(),
-            },
-            Rule::Positive if value.as_f64().is_some_and(|n| n.is_finite() && n > 0.0) => return,
-            Rule::Flag if value.is_boolean() => return,
-            Rule::Positive | Rule::Flag => key.rule.to_string(),
-            Rule::Only(values) if values.iter().any(|v| v.is(value)) => return,
-            Rule::Only(_) => {
-                let expected = format!("{} ({})", key.rule, key.meaning);
-                return self.unsupported(key.name, expected, json::show(value));
+        return true;
+    }
+    stated.unwrap_or(false)
+}
+
+/// The stated type. Only a statement: each tensor has its own, and that one counts.
+fn stored(r: &mut Reader<'_>) -> Option<StoredType> {
+    let mut stated = None;
+    for key in ["torch_dtype", "dtype"] {
+        let Some(value) = r.get(key) else { continue };
+        let stored = match value.as_str().map(|t| t.trim_start_matches("torch.")) {
+            Some("float32") => StoredType::F32,
+            Some("float16") => StoredType::F16,
+            Some("bfloat16") => StoredType::Bf16,
+            _ => {
+                r.unsupported(key, "float32, float16 or bfloat16", json::show(value));
+                continue;
             }
         };
-        self.invalid(key.name, expected, json::show(value));
-    }
-
-    /// The configuration, or the refusal with every finding.
-    fn finish(self, config: Option<Config>) -> Result<Config, Refusal> {
-        let by_weight = [Code::UnsupportedArchitecture, Code::RopeContradictory, Code::ConfigInvalid];
-        let heaviest = by_weight.into_iter().find(|code| self.findings.iter().any(|(c, _)| c == code));
-        let code = heaviest.unwrap_or(Code::ConfigInvalid);
-        Refusal::check(code, self.findings.into_iter().map(|(_, finding)| finding).collect())?;
-        // Without findings every fact was there to build the configuration from.
-        config.ok_or_else(|| {
-            Refusal::new(Code::ConfigInvalid, "config.json", "a complete configuration", "none")
-        })
-    }
-}
-
-impl Value {
-    /// Whether a JSON value is this one.
-    fn is(self, value: &Json) -> bool {
-        match self {
-            Self::Null => value.is_null(),
-            Self::False => value == &Json::Bool(false),
-            Self::True => value == &Json::Bool(true),
-            Self::Number(n) => value.as_f64() == Some(n),
-            Self::Text(text) => value.as_str() == Some(text),
-            Self::EmptyList => {
-                value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Object::is_empty)
-            }
+        match stated {
+            Some(other) if other != stored => r.invalid(key, format!("{other}, as torch_dtype says"), stored),
+            _ => stated = Some(stored),
         }
     }
+    stated
 }

@@ -6,8 +6,8 @@
 use serde_json::Value as Json;
 
 use super::Family;
-use super::read::Reader;
 use crate::json::{self, Object};
+use crate::schema::reader::Reader;
 use crate::{Rope, RopeScaling};
 
 /// The types that are known, with their keys beside `rope_type`, `type` and (nested) `rope_theta`.

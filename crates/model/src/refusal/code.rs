@@ -95,6 +95,18 @@ codes! {
         what "A weight is infinite or not a number."
         why "One such weight turns every later number into the same."
         remedy "Download the checkpoint again, or repair the export that made it.";
+    712 ManifestInvalid "manifest_invalid"
+        what "manifest.json is not of the converted form, or does not fit weights.blob."
+        why "Every element is found by the manifest's counts; one wrong count shifts the rest of the model."
+        remedy "Convert the checkpoint again.";
+    713 GenerationConfigInvalid "generation_config_invalid"
+        what "generation_config.json holds a value outside its domain, or asks for a way of sampling that is not offered."
+        why "Defaults that are dropped silently give other texts than the publisher meant."
+        remedy "Correct or remove generation_config.json, and pass the settings wanted as flags.";
+    714 FixedShapeMismatch "fixed_shape_mismatch"
+        what "The fixed entry point was given another model than Qwen3-0.6B-Base."
+        why "That entry point is defined for one shape only."
+        remedy "Use the general entry point, which takes every supported shape.";
     725 FileUnwritable "file_unwritable"
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."

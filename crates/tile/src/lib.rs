@@ -41,7 +41,9 @@ pub mod build;
 pub mod interp;
 pub mod ir;
 pub mod types;
+pub mod verify;
 
 pub use build::{Builder, Element, Factor, Matrix, Operand, Value, Vec2, Vec4, View, kernel};
 pub use ir::{Access, Kernel, Launch};
 pub use types::{Literal, Scalar, Type, Width};
+pub use verify::{Rejection, Rule, Verified, verify};

@@ -1,0 +1,80 @@
+//! What verification leaves for the emitters and the report.
+
+use crate::ir::{Kernel, OpId, OpKind};
+
+use super::analysis::Analysis;
+
+/// What must be compared at run time on one axis of an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AxisGuard {
+    /// The coordinate can be negative.
+    pub low: bool,
+    /// The coordinate can reach the end.
+    pub high: bool,
+}
+
+impl AxisGuard {
+    /// Whether the axis is proven inside.
+    pub const fn is_proven(self) -> bool {
+        !self.low && !self.high
+    }
+}
+
+/// Proven facts, by operation.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    guards: Vec<Vec<AxisGuard>>,
+    loops_interior: usize,
+    loops: usize,
+    positive: Vec<bool>,
+}
+
+impl Facts {
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        let guards = vec![Vec::new(); kernel.ops.len()];
+        Self { guards, loops_interior: 0, loops: 0, positive: vec![false; kernel.defs.len()] }
+    }
+
+    pub(super) fn set_guards(&mut self, op: OpId, guards: Vec<AxisGuard>) {
+        self.guards[op.index()] = guards;
+    }
+
+    /// For an access, what must be compared on each axis; empty for other operations.
+    pub fn guards(&self, op: OpId) -> &[AxisGuard] {
+        &self.guards[op.index()]
+    }
+
+    /// Whether every coordinate of an access is proven inside its view.
+    pub fn is_proven(&self, op: OpId) -> bool {
+        self.guards(op).iter().all(|g| g.is_proven())
+    }
+
+    /// Loops all of whose accesses are proven, and all loops.
+    pub fn loops(&self) -> (usize, usize) {
+        (self.loops_interior, self.loops)
+    }
+
+    /// Whether an integer is never negative.
+    pub fn is_positive(&self, value: crate::ir::ValueId) -> bool {
+        self.positive[value.index()]
+    }
+
+    pub(super) fn finish(&mut self, kernel: &Kernel, analysis: &Analysis) {
+        let (mut loops, mut interior) = (0, 0);
+        kernel.walk(|id, _| {
+            if let OpKind::Loop(_) = &kernel.ops[id].kind {
+                loops += 1;
+                let mut proven = true;
+                kernel.walk(|inner, _| {
+                    let within = analysis.context(inner).loops.contains(&id);
+                    proven &= !within || self.is_proven(inner);
+                });
+                interior += usize::from(proven);
+            }
+        });
+        (self.loops, self.loops_interior) = (loops, interior);
+        for (id, _) in kernel.defs.iter() {
+            self.positive[id.index()] = analysis.integer(id).is_some_and(|i| i.span.low >= 0 && !i.wrapped);
+        }
+    }
+}

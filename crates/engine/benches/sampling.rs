@@ -1,7 +1,7 @@
 //! The cost of a pick over a vocabulary of 151,936, which is to stay a small part of a token.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tilewright_engine::sampling::{Sampler, Sampling, SamplingDefaults};
+use tilewright_engine::sampling::{Sampler, Sampling, SamplingDefaults, Tokens};
 
 const VOCAB: usize = 151_936;
 
@@ -31,8 +31,8 @@ fn pick(criterion: &mut Criterion) {
     group.sample_size(20);
     for (name, asked) in cases {
         let asked = Sampling { seed: Some(1), ..asked };
-        let Ok(set) = SamplingDefaults::default().resolve(&asked, VOCAB) else { continue };
-        let mut sampler = Sampler::new(set, &[], VOCAB);
+        let Ok(set) = SamplingDefaults::default().resolve(&asked, &Tokens::all(VOCAB)) else { continue };
+        let mut sampler = Sampler::new(set, &[], Tokens::all(VOCAB));
         group.bench_function(name, |bencher| bencher.iter(|| sampler.pick(&logits, &[])));
     }
     group.finish();

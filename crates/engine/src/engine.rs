@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tilewright_backend::{Plan, Resident};
-use tilewright_model::{Config, Refusal};
+use tilewright_model::{Config, Refusal, Tokenizer};
 
 use crate::device::DeviceChoice;
 use crate::request::Facts;
-use crate::sampling::SamplingDefaults;
+use crate::sampling::{SamplingDefaults, Tokens};
 use crate::{Conversation, Generation, Request};
 
 /// One model resident on one device.
@@ -24,6 +24,7 @@ struct Inner {
     resident: Mutex<Box<dyn Resident>>,
     config: Config,
     plan: Plan,
+    tokens: Tokens,
     parts: EngineParts,
 }
 
@@ -32,6 +33,8 @@ struct Inner {
 pub struct EngineParts {
     /// Which device, and why.
     pub device: DeviceChoice,
+    /// The tokenizer, if the checkpoint has one. Without it prompts and replies are ids only.
+    pub tokenizer: Option<Tokenizer>,
     /// The checkpoint's stop ids.
     pub stop_ids: Vec<u32>,
     /// The checkpoint's sampling defaults.
@@ -44,7 +47,11 @@ impl Engine {
     /// An engine over a model that is resident already.
     pub fn from_parts(resident: Box<dyn Resident>, parts: EngineParts) -> Self {
         let (config, plan) = (resident.config().clone(), resident.plan().clone());
-        Self(Arc::new(Inner { resident: Mutex::new(resident), config, plan, parts }))
+        let tokens = match &parts.tokenizer {
+            Some(tokenizer) => Tokens::of(tokenizer, config.vocab),
+            None => Tokens::all(config.vocab),
+        };
+        Self(Arc::new(Inner { resident: Mutex::new(resident), config, plan, tokens, parts }))
     }
 
     /// The model's shape.
@@ -60,6 +67,16 @@ impl Engine {
     /// Which device, and why.
     pub fn device(&self) -> &DeviceChoice {
         &self.0.parts.device
+    }
+
+    /// The tokenizer, if the checkpoint has one.
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        self.0.parts.tokenizer.as_ref()
+    }
+
+    /// The ids that stand for a token: others are refused in prompts and never generated.
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
     }
 
     /// What the checkpoint says about sampling. A request that says nothing gets this.
@@ -96,17 +113,12 @@ impl Engine {
     pub(crate) fn facts(&self, context: usize) -> Facts<'_> {
         let parts = &self.0.parts;
         Facts {
-            limit: self.token_limit(),
+            tokens: self.tokens(),
             context,
-            has_text: false,
+            has_text: parts.tokenizer.is_some(),
             stop_ids: &parts.stop_ids,
             sampling: &parts.sampling,
         }
-    }
-
-    /// Ids below this stand for a token.
-    pub(crate) fn token_limit(&self) -> usize {
-        self.config().vocab
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use tilewright_backend::{Cancel, DeviceKind, KvFormat, LogitSink, Plan, Resident, Sequence, Step};
-use tilewright_model::{Code, Config, Family, Refusal, Rope, RopeScaling, WeightFormat};
+use tilewright_model::{
+    Checkpoint, Code, Config, Family, Refusal, Rope, RopeScaling, Tokenizer, WeightFormat,
+};
 
 use crate::device::DeviceChoice;
 use crate::sampling::SamplingDefaults;
@@ -57,6 +59,35 @@ pub(crate) fn engine(
     stop_ids: &[u32],
     script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
 ) -> (Engine, Watch) {
+    build(None, vocab, stop_ids, script)
+}
+
+/// The same with the tokenizer of the story model and a head of `rows`, at least its 4,096 ids.
+pub(crate) fn engine_with_text(
+    rows: usize,
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
+) -> (Engine, Watch) {
+    build(Some(tokenizer()), rows, &[END], script)
+}
+
+/// The end of a turn in the tokenizer of the story model.
+pub(crate) const END: u32 = 4095;
+
+/// The tokenizer of the story model.
+pub(crate) fn tokenizer() -> Tokenizer {
+    static READ: LazyLock<Tokenizer> = LazyLock::new(|| {
+        let checkpoint = Checkpoint::embedded().expect("the embedded model");
+        Tokenizer::from_bytes(checkpoint.tokenizer_json().expect("its tokenizer"), None).expect("valid")
+    });
+    READ.clone()
+}
+
+fn build(
+    tokenizer: Option<Tokenizer>,
+    vocab: usize,
+    stop_ids: &[u32],
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
+) -> (Engine, Watch) {
     let watch = Watch::default();
     let fake = Fake {
         config: config(vocab),
@@ -68,6 +99,7 @@ pub(crate) fn engine(
     };
     let parts = EngineParts {
         device: DeviceChoice { kind: DeviceKind::Cpu, reason: "fake".into() },
+        tokenizer,
         stop_ids: stop_ids.to_vec(),
         sampling: SamplingDefaults::default(),
         load_time: Duration::ZERO,

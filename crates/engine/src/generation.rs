@@ -74,11 +74,11 @@ impl<'c> Generation<'c> {
         let prompt = &checked.request.prompt;
         held.rewind(prompt)?;
         let (engine, cached) = (held.engine(), held.ids().len());
-        let sampler = Sampler::new(checked.sampling.clone(), prompt, engine.token_limit());
+        let sampler = Sampler::new(checked.sampling.clone(), prompt, engine.tokens().clone());
         let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, completion_tokens: 0 };
         Ok(Self {
             sampler,
-            reply: ReplyText::new(checked.request.stop.clone()),
+            reply: ReplyText::new(engine.tokenizer(), &checked.request),
             logits: vec![0.0; engine.config().vocab],
             phase: Phase::Prefill,
             ready: VecDeque::new(),
@@ -138,7 +138,7 @@ impl<'c> Generation<'c> {
         if last {
             let token = self.pick()?;
             self.timings.first_token = self.started.map_or(Default::default(), |at| at.elapsed());
-            self.accept(token);
+            self.accept(token)?;
         }
         Ok(())
     }
@@ -150,8 +150,7 @@ impl<'c> Generation<'c> {
         let token = self.pick()?;
         self.timings.decode += started.elapsed();
         self.timings.decoded += 1;
-        self.accept(token);
-        Ok(())
+        self.accept(token)
     }
 
     fn pick(&mut self) -> Result<Token, Refusal> {
@@ -159,14 +158,14 @@ impl<'c> Generation<'c> {
         let banned: &[u32] = if early { &self.checked.stop_ids } else { &[] };
         let id = self.sampler.pick(&self.logits, banned)?;
         let logprobs = self.checked.request.logprobs.map(|count| {
-            let limit = self.conversation.get().engine().token_limit();
-            sampling::logprobs(&self.logits, id, count.into(), limit)
+            let tokens = self.conversation.get().engine().tokens();
+            sampling::logprobs(&self.logits, id, count.into(), tokens)
         });
         Ok(Token { id, logprobs })
     }
 
     /// Reports a token and the text that became certain with it, and decides whether the reply ends.
-    fn accept(&mut self, token: Token) {
+    fn accept(&mut self, token: Token) -> Result<(), Refusal> {
         let id = token.id;
         self.ready.push_back(Event::Token(token));
         self.usage.completion_tokens += 1;
@@ -175,19 +174,21 @@ impl<'c> Generation<'c> {
         let request = &self.checked.request;
         if self.checked.stop_ids.binary_search(&id).is_ok() {
             if request.include_stop {
-                let (text, _) = self.reply.push(id, false);
+                let (text, _) = self.reply.push(id, false)?;
                 self.say(text);
             }
-            return self.end(FinishReason::Stop(Stop::Id(id)));
+            self.end(FinishReason::Stop(Stop::Id(id)));
+            return Ok(());
         }
         let searched = self.usage.completion_tokens > request.min_tokens;
-        let (text, found) = self.reply.push(id, searched);
+        let (text, found) = self.reply.push(id, searched)?;
         self.say(text);
         if let Some(stop) = found {
             self.end_at(stop);
         } else if self.usage.completion_tokens == self.checked.max_tokens {
             self.end(FinishReason::Length);
         }
+        Ok(())
     }
 
     /// Ends the reply, after the text still held back: it was no part of a stop string after all.

@@ -33,6 +33,11 @@ pub struct Request {
     pub ignore_eos: bool,
     /// Keep the stop string (or the text of the stop id) at the end of the text.
     pub include_stop: bool,
+    /// Show special tokens, such as the end of a turn, in the text.
+    pub show_special: bool,
+    /// The text goes on from the prompt's: a space at its beginning is kept. Tokenizers in the style of SentencePiece
+    /// put one before the first word of a text; others know no difference.
+    pub continuation: bool,
     /// Report log-probabilities, with this many alternatives (0 to [`MAX_ALTERNATIVES`]).
     pub logprobs: Option<u8>,
     /// Stops the generation from any thread; takes effect within one step, in prefill too.

@@ -11,7 +11,7 @@ use tilewright_model::{Code, Finding, Refusal};
 
 use crate::Engine;
 use crate::lease::Lease;
-use crate::sampling::{check_finite, log_sum_exp};
+use crate::sampling::{Tokens, check_finite, log_sum_exp};
 
 /// How to score.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ impl Engine {
     ) -> Result<Score, Refusal> {
         let window = options.window.unwrap_or(self.plan().context);
         let stride = options.stride.unwrap_or(window);
-        check(ids, window, stride, self.token_limit(), self.plan().context)?;
+        check(ids, window, stride, self.tokens(), self.plan().context)?;
 
         let total = ids.len() - 1;
         let lease = Lease::new(self, window.min(total))?;
@@ -109,13 +109,13 @@ fn windows(total: usize, window: usize, stride: usize) -> impl Iterator<Item = (
     (0..=more).map(move |w| (w * stride, total.min(w * stride + window)))
 }
 
-fn check(ids: &[u32], window: usize, stride: usize, limit: usize, context: usize) -> Result<(), Refusal> {
+fn check(ids: &[u32], window: usize, stride: usize, tokens: &Tokens, context: usize) -> Result<(), Refusal> {
     let mut findings = Vec::new();
     if ids.len() < 2 {
         findings.push(Finding::new("ids", "at least 2, the first predicting the second", ids.len()));
     }
-    if let Some(at) = ids.iter().position(|&id| id as usize >= limit) {
-        findings.push(Finding::new(format!("id at {at}"), format!("below {limit}"), ids[at]));
+    if let Some(at) = ids.iter().position(|&id| !tokens.has(id)) {
+        findings.push(Finding::new(format!("id at {at}"), "an id that stands for a token", ids[at]));
     }
     if !(1..=context).contains(&window) {
         findings.push(Finding::new("window", format!("from 1 to {context} (the context)"), window));

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use tilewright_model::Specials;
+
 use super::*;
 use crate::fake::{self, favor, saying};
 use crate::{Cancel, Engine, Reply, Sampling};
@@ -283,4 +285,67 @@ fn an_engine_and_its_generations_can_move_to_other_threads() {
     share::<Engine>();
     check::<Generation<'static>>();
     check::<Conversation>();
+}
+
+/// The reply of an engine that says `text` and then ends the turn.
+fn says(text: &str, request: Request) -> Reply {
+    let mut ids = fake::tokenizer().encode(text, Specials::Plain).unwrap();
+    ids.push(fake::END);
+    let (engine, _) = fake::engine_with_text(4096, saying(4096, 1, &ids));
+    engine.generate(Request { prompt: vec![0], ..request }).unwrap().reply().unwrap()
+}
+
+#[test]
+fn text_comes_with_the_ids_and_the_end_token_adds_none() {
+    let reply = says("a small fox, 日本", Request::default());
+    assert_eq!(reply.text, "a small fox, 日本");
+    assert_eq!(reply.done.reason, FinishReason::Stop(Stop::Id(fake::END)));
+    assert_eq!(reply.ids.last(), Some(&fake::END));
+}
+
+#[test]
+fn a_stop_string_ends_the_reply_and_is_left_out_unless_asked() {
+    let request = Request { stop: vec!["a fox".into()], ..Request::default() };
+    let reply = says("there was a fox in the woods", request.clone());
+    assert_eq!(reply.text, "there was ");
+    assert_eq!(reply.done.reason, FinishReason::Stop(Stop::Text("a fox".into())));
+    let reply = says("there was a fox in the woods", Request { include_stop: true, ..request });
+    assert_eq!(reply.text, "there was a fox");
+}
+
+#[test]
+fn text_held_for_a_stop_string_comes_out_at_the_end() {
+    let request = Request { stop: vec!["fox!".into()], ..Request::default() };
+    assert_eq!(says("a small fox", request.clone()).text, "a small fox");
+    let limit = fake::tokenizer().encode("a small fox", Specials::Plain).unwrap().len();
+    let reply = says("a small fox", Request { max_tokens: Some(limit), ..request });
+    assert_eq!((reply.text.as_str(), reply.done.reason), ("a small fox", FinishReason::Length));
+}
+
+#[test]
+fn the_text_of_a_stop_id_is_left_out_unless_asked() {
+    let tokenizer = fake::tokenizer();
+    let dot = tokenizer.encode(".", Specials::Plain).unwrap();
+    let request = Request { stop_ids: dot, stop: vec!["fox. The".into()], ..Request::default() };
+    assert_eq!(says("a fox. The end", request.clone()).text, "a fox");
+    // The part of the stop string that was held comes first.
+    assert_eq!(says("a fox. The end", Request { include_stop: true, ..request }).text, "a fox.");
+}
+
+#[test]
+fn rows_of_the_head_without_a_token_are_refused_and_never_drawn() {
+    let script = |_: &[u32]| {
+        let mut logits = favor(7, 4200);
+        logits[4096..].fill(50.0);
+        logits
+    };
+    let (engine, _) = fake::engine_with_text(4200, script);
+    let refusal = engine.generate(Request::new([4096])).err().unwrap();
+    assert_eq!((refusal.code(), refusal.findings()[0].what.as_str()), (Code::RequestInvalid, "prompt"));
+    for temperature in [0.0, 2.0] {
+        let sampling = Sampling { temperature: Some(temperature), seed: Some(1), ..Sampling::default() };
+        let request = Request { sampling, max_tokens: Some(40), ignore_eos: true, ..Request::new([1]) };
+        let reply = engine.generate(request).unwrap().reply().unwrap();
+        assert!(reply.ids.iter().all(|&id| id < 4096), "{:?}", reply.ids);
+    }
 }

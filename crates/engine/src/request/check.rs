@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use tilewright_model::{Code, Finding, Refusal};
 
 use super::{MAX_ALTERNATIVES, Request};
-use crate::sampling::{SamplingDefaults, SamplingSet};
+use crate::sampling::{SamplingDefaults, SamplingSet, Tokens};
 
 /// What a request is checked against.
 pub(crate) struct Facts<'a> {
-    /// Ids below this stand for a token.
-    pub(crate) limit: usize,
+    /// The ids that stand for a token.
+    pub(crate) tokens: &'a Tokens,
     /// Positions the sequence may hold.
     pub(crate) context: usize,
     /// Whether ids can be turned into text.
@@ -45,14 +45,14 @@ impl Checked {
         let stop_ids: Vec<u32> = stops.into_iter().collect();
 
         Refusal::check(Code::RequestInvalid, fields(&request, &stop_ids, facts))?;
-        let sampling = facts.sampling.resolve(&request.sampling, facts.limit)?;
+        let sampling = facts.sampling.resolve(&request.sampling, facts.tokens)?;
         let max_tokens = fit(&request, facts.context)?;
         Ok(Self { request, max_tokens, stop_ids, sampling })
     }
 }
 
 fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding> {
-    let limit = facts.limit;
+    let tokens = facts.tokens;
     let mut findings = Vec::new();
     let mut add = |bad: bool, what: &str, expected: String, got: String| {
         if bad {
@@ -61,10 +61,15 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
     };
 
     add(request.prompt.is_empty(), "prompt", "at least one id".into(), "none".into());
-    let unknown = |ids: &[u32]| ids.iter().copied().filter(|&id| id as usize >= limit).collect::<Vec<_>>();
+    let unknown = |ids: &[u32]| ids.iter().copied().filter(|&id| !tokens.has(id)).collect::<Vec<_>>();
     for (what, ids) in [("prompt", &request.prompt), ("stop_ids", &request.stop_ids)] {
         let unknown = unknown(ids);
-        add(!unknown.is_empty(), what, format!("ids below {limit}"), some(&unknown));
+        add(
+            !unknown.is_empty(),
+            what,
+            format!("ids of the {} that stand for a token", tokens.count()),
+            some(&unknown),
+        );
     }
     add(request.max_tokens == Some(0), "max_tokens", "at least 1".into(), "0".into());
     if let Some(max) = request.max_tokens.filter(|&max| max > 0) {
@@ -72,7 +77,7 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
         add(min > max, "min_tokens", format!("at most max_tokens ({max})"), min.to_string());
     }
     add(
-        request.min_tokens > 0 && stop_ids.iter().filter(|&&id| (id as usize) < limit).count() >= limit,
+        request.min_tokens > 0 && stop_ids.iter().filter(|&&id| tokens.has(id)).count() >= tokens.count(),
         "min_tokens",
         "an id that is no stop id".into(),
         format!("{} stop ids", stop_ids.len()),

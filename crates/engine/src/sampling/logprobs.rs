@@ -1,7 +1,6 @@
 //! Log-probabilities of raw logits.
 
-use super::filter;
-use super::scan;
+use super::{Tokens, filter, scan};
 use crate::{Alternative, Logprobs};
 
 /// `ln Σ exp(logit)`, summed in f64 by rising id, relative to the largest so that nothing overflows.
@@ -10,17 +9,18 @@ pub(crate) fn log_sum_exp(logits: &[f32]) -> f64 {
     largest + logits.iter().map(|&x| (f64::from(x) - largest).exp()).sum::<f64>().ln()
 }
 
-/// The log-probability of `chosen` over all of `logits`, and of the `count` most likely ids below `limit`.
-///
-/// `limit` leaves out rows of a padded head that stand for no token.
-pub(crate) fn logprobs(logits: &[f32], chosen: u32, count: usize, limit: usize) -> Logprobs {
+/// The log-probability of `chosen` over all of `logits`, and of the `count` most likely of `tokens`.
+pub(crate) fn logprobs(logits: &[f32], chosen: u32, count: usize, tokens: &Tokens) -> Logprobs {
     let total = log_sum_exp(logits);
     let of = |logit: f32| f64::from(logit) - total;
     let mut likely = match count {
         0 => Vec::new(),
-        _ => filter::top_k(&logits[..limit.min(logits.len())], count),
+        // As many more as could be gaps.
+        _ => filter::top_k(&logits[..tokens.limit().min(logits.len())], count + tokens.gaps().len()),
     };
+    likely.retain(|c| tokens.has(c.id));
     likely.sort_unstable_by(filter::by_likelihood);
+    likely.truncate(count);
     Logprobs {
         chosen: logits.get(chosen as usize).map_or(f64::NEG_INFINITY, |&x| of(x)),
         top: likely.iter().map(|c| Alternative { id: c.id, logprob: of(c.logit) }).collect(),

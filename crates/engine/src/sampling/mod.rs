@@ -14,10 +14,12 @@ mod resolve;
 mod sampler;
 mod scan;
 mod settings;
+mod tokens;
 
 pub use resolve::SamplingDefaults;
 pub use sampler::Sampler;
 pub use settings::{Origin, Sampling, SamplingSet, Setting};
+pub use tokens::Tokens;
 
 pub(crate) use logprobs::{log_sum_exp, logprobs};
 pub(crate) use scan::check_finite;

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use super::{Origin, Sampling, SamplingSet, Setting};
+use super::{Origin, Sampling, SamplingSet, Setting, Tokens};
 
 /// The values a checkpoint's `generation_config.json` states.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,11 +24,11 @@ pub struct SamplingDefaults {
 }
 
 impl SamplingDefaults {
-    /// The settings for `asked`; `vocab` bounds the ids of the logit bias.
+    /// The settings for `asked`; `tokens` are the ids that a logit bias may name.
     ///
     /// # Errors
     /// `sampling_invalid` with every value outside its range, wherever it came from.
-    pub fn resolve(&self, asked: &Sampling, vocab: usize) -> Result<SamplingSet, Refusal> {
+    pub fn resolve(&self, asked: &Sampling, tokens: &Tokens) -> Result<SamplingSet, Refusal> {
         let mut findings = Findings(Vec::new());
         let engine = SamplingSet::default();
         let temperature = match (self.do_sample, self.temperature) {
@@ -76,8 +76,8 @@ impl SamplingDefaults {
             },
         };
         for (&id, &bias) in &asked.logit_bias {
-            if id as usize >= vocab {
-                findings.add("logit_bias", format!("ids below {vocab}"), id);
+            if !tokens.has(id) {
+                findings.add("logit_bias", "ids that stand for a token", id);
             }
             let bias = Setting { value: bias, origin: Origin::Request };
             findings.number(&format!("logit_bias of id {id}"), bias, "from -100 to 100", |x| {

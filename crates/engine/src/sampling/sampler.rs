@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tilewright_model::Refusal;
 
-use super::{SamplingSet, draw, filter, penalties, philox, scan};
+use super::{SamplingSet, Tokens, draw, filter, penalties, philox, scan};
 
 /// Picks the tokens of one reply.
 ///
@@ -13,7 +13,7 @@ use super::{SamplingSet, draw, filter, penalties, philox, scan};
 #[derive(Clone, Debug)]
 pub struct Sampler {
     set: SamplingSet,
-    limit: usize,
+    tokens: Tokens,
     recent: Vec<u32>,
     counts: BTreeMap<u32, u32>,
     step: usize,
@@ -21,10 +21,9 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler for the reply to `prompt`. Ids from `limit` on are never picked: they are rows of a padded head
-    /// that stand for no token.
-    pub fn new(set: SamplingSet, prompt: &[u32], limit: usize) -> Self {
-        Self { set, limit, recent: prompt.to_vec(), counts: BTreeMap::new(), step: 0, scratch: Vec::new() }
+    /// A sampler for the reply to `prompt`, which never picks an id that is not one of `tokens`.
+    pub fn new(set: SamplingSet, prompt: &[u32], tokens: Tokens) -> Self {
+        Self { set, tokens, recent: prompt.to_vec(), counts: BTreeMap::new(), step: 0, scratch: Vec::new() }
     }
 
     /// The settings in effect.
@@ -41,9 +40,9 @@ impl Sampler {
         scan::check_finite(logits, self.step)?;
         let scratch = &mut self.scratch;
         scratch.clear();
-        scratch.extend_from_slice(&logits[..self.limit.min(logits.len())]);
+        scratch.extend_from_slice(&logits[..self.tokens.limit().min(logits.len())]);
         penalties::apply(scratch, &self.set, &self.recent, &self.counts);
-        for &id in banned {
+        for &id in self.tokens.gaps().iter().chain(banned) {
             if let Some(logit) = scratch.get_mut(id as usize) {
                 *logit = f32::NEG_INFINITY;
             }

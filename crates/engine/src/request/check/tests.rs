@@ -5,7 +5,7 @@ const CONTEXT: usize = 16;
 
 fn check(request: Request) -> Result<Checked, Refusal> {
     let facts = Facts {
-        limit: 10,
+        tokens: &Tokens::all(10),
         context: CONTEXT,
         has_text: true,
         stop_ids: &[9, 7],
@@ -75,7 +75,7 @@ fn a_minimum_needs_an_id_that_does_not_stop() {
 fn stop_strings_need_a_tokenizer() {
     let request = Request { stop: vec!["x".into()], ..Request::new([1]) };
     let facts = Facts {
-        limit: 10,
+        tokens: &Tokens::all(10),
         context: CONTEXT,
         has_text: false,
         stop_ids: &[],

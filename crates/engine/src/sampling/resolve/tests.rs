@@ -13,13 +13,13 @@ fn stated() -> SamplingDefaults {
 }
 
 fn resolve(asked: Sampling) -> Result<SamplingSet, Refusal> {
-    SamplingDefaults::default().resolve(&asked, 100)
+    SamplingDefaults::default().resolve(&asked, &Tokens::all(100))
 }
 
 #[test]
 fn request_wins_over_checkpoint_over_engine() {
     let asked = Sampling { top_k: Some(5), seed: Some(9), ..Sampling::default() };
-    let set = stated().resolve(&asked, 100).unwrap();
+    let set = stated().resolve(&asked, &Tokens::all(100)).unwrap();
     assert_eq!(set.top_k, Setting { value: 5, origin: Origin::Request });
     assert_eq!(set.temperature, Setting { value: 0.7, origin: Origin::Checkpoint });
     assert_eq!(set.min_p, Setting { value: 0.0, origin: Origin::Engine });
@@ -37,7 +37,7 @@ fn without_a_word_the_engine_is_greedy() {
 fn do_sample_decides_what_a_checkpoint_means() {
     let temperature = |do_sample, temperature| {
         let d = SamplingDefaults { do_sample, temperature, ..SamplingDefaults::default() };
-        d.resolve(&Sampling::default(), 10).unwrap().temperature
+        d.resolve(&Sampling::default(), &Tokens::all(10)).unwrap().temperature
     };
     let checkpoint = |value| Setting { value, origin: Origin::Checkpoint };
     assert_eq!(temperature(Some(false), Some(0.6)), checkpoint(0.0));
@@ -52,7 +52,7 @@ fn do_sample_decides_what_a_checkpoint_means() {
 fn a_request_can_sample_where_the_checkpoint_is_greedy() {
     let greedy = SamplingDefaults { do_sample: Some(false), top_k: Some(20), ..SamplingDefaults::default() };
     let asked = Sampling { temperature: Some(0.8), ..Sampling::default() };
-    let set = greedy.resolve(&asked, 10).unwrap();
+    let set = greedy.resolve(&asked, &Tokens::all(10)).unwrap();
     assert!(!set.is_greedy());
     assert_eq!(set.top_k.value, 20);
 }
@@ -137,10 +137,10 @@ fn bounds_are_where_the_documentation_puts_them() {
 #[test]
 fn a_bad_value_of_the_checkpoint_names_the_file() {
     let bad = SamplingDefaults { top_p: Some(1.5), ..SamplingDefaults::default() };
-    let refusal = bad.resolve(&Sampling::default(), 10).unwrap_err();
+    let refusal = bad.resolve(&Sampling::default(), &Tokens::all(10)).unwrap_err();
     assert_eq!(refusal.findings()[0].what, "top_p in generation_config.json");
     let asked = Sampling { top_p: Some(0.9), ..Sampling::default() };
-    assert!(bad.resolve(&asked, 10).is_ok());
+    assert!(bad.resolve(&asked, &Tokens::all(10)).is_ok());
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn warm(seed: u64) -> SamplingSet {
 
 /// A reply of `n` tokens over logits that do not change.
 fn reply(set: &SamplingSet, logits: &[f32], prompt: &[u32], n: usize) -> Vec<u32> {
-    let mut sampler = Sampler::new(set.clone(), prompt, logits.len());
+    let mut sampler = Sampler::new(set.clone(), prompt, Tokens::all(logits.len()));
     (0..n).map(|_| sampler.pick(logits, &[]).unwrap()).collect()
 }
 
@@ -31,7 +31,7 @@ fn greedy_takes_the_most_likely_and_the_lowest_of_equals() {
 #[test]
 fn ids_without_a_token_and_banned_ids_are_never_picked() {
     for set in [SamplingSet::default(), warm(3)] {
-        let mut sampler = Sampler::new(set, &[], 3);
+        let mut sampler = Sampler::new(set, &[], Tokens::all(3));
         for _ in 0..200 {
             assert_eq!(sampler.pick(&[1.0, 30.0, 20.0, 90.0, 90.0], &[1, 2, 77]).unwrap(), 0);
         }
@@ -41,12 +41,12 @@ fn ids_without_a_token_and_banned_ids_are_never_picked() {
 #[test]
 fn the_ban_wins_over_bias() {
     let set = set(|s| s.logit_bias = BTreeMap::from([(1, 100.0)]));
-    assert_eq!(Sampler::new(set, &[], 3).pick(&[0.0, 0.0, 0.5], &[1]).unwrap(), 2);
+    assert_eq!(Sampler::new(set, &[], Tokens::all(3)).pick(&[0.0, 0.0, 0.5], &[1]).unwrap(), 2);
 }
 
 #[test]
 fn logits_that_are_not_finite_are_refused_with_step_and_id() {
-    let mut sampler = Sampler::new(SamplingSet::default(), &[], 2);
+    let mut sampler = Sampler::new(SamplingSet::default(), &[], Tokens::all(2));
     sampler.pick(&[0.0, 1.0, 0.0], &[]).unwrap();
     // Even where no token can be picked: such logits mean that the forward pass went wrong.
     let refusal = sampler.pick(&[0.0, 1.0, f32::NAN], &[]).unwrap_err();
@@ -81,7 +81,7 @@ fn a_seed_gives_one_reply_and_another_seed_another() {
 fn draws_do_not_depend_on_what_came_before() {
     let logits: Vec<f32> = (0..50).map(|i| (i % 7) as f32 / 3.0).collect();
     let whole = reply(&warm(5), &logits, &[], 10);
-    let mut sampler = Sampler::new(warm(5), &[1, 2, 3], 50);
+    let mut sampler = Sampler::new(warm(5), &[1, 2, 3], Tokens::all(50));
     for _ in 0..9 {
         sampler.pick(&[0.0; 50], &[]).unwrap();
     }

@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod config;
+pub mod convert;
 mod dtype;
 mod fields;
 pub mod fixed_arm;
@@ -15,7 +16,6 @@ mod parameters;
 pub mod reference;
 mod refusal;
 mod rope;
-
 mod schema;
 mod template;
 mod tensor;

@@ -60,9 +60,12 @@ pub struct ManifestConfig {
     pub rope_theta: f64,
     pub rms_norm_eps: f64,
     pub n_tokens: usize,
-    pub has_qk_norm: u8,
-    pub tie_word_embeddings: u8,
-    pub attention_bias: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has_qk_norm: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tie_word_embeddings: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention_bias: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eos_token_id: Option<OneOrMany>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,9 +116,9 @@ impl ManifestConfig {
             rope_theta: config.rope.theta,
             rms_norm_eps: config.norm_eps,
             n_tokens,
-            has_qk_norm: config.qk_norm.into(),
-            tie_word_embeddings: config.tied.into(),
-            attention_bias: config.qkv_bias.into(),
+            has_qk_norm: Some(config.qk_norm.into()),
+            tie_word_embeddings: Some(config.tied.into()),
+            attention_bias: Some(config.qkv_bias.into()),
             eos_token_id: match config.eos[..] {
                 [] => None,
                 [one] => Some(OneOrMany::One(one)),
@@ -149,6 +152,19 @@ impl ManifestConfig {
             }
         }
         Ok(this)
+    }
+
+    /// The same in the fixed form, whose facts beyond the shape go without saying. Only for a configuration that
+    /// passes [`fixed_arm::check`](crate::fixed_arm::check).
+    #[must_use]
+    pub fn fixed(self) -> Self {
+        Self {
+            has_qk_norm: None,
+            tie_word_embeddings: None,
+            attention_bias: None,
+            eos_token_id: None,
+            ..self
+        }
     }
 
     /// The same with f32 elements.

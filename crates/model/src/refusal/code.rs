@@ -111,6 +111,14 @@ codes! {
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."
         remedy "Check permissions and free space, or choose another directory.";
+    726 OutputExists "output_exists"
+        what "A file that would be written is there already."
+        why "It may be the only copy of something."
+        remedy "Choose another directory, or ask for it to be replaced.";
+    727 InexactConversion "inexact_conversion"
+        what "A weight cannot be held exactly in the element type asked for."
+        why "A converted checkpoint is the same model, bit for bit."
+        remedy "Convert to f64.";
 
     // 730–749: text.
     730 TokenizerInvalid "tokenizer_invalid"

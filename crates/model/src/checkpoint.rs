@@ -5,53 +5,90 @@
 //! and a device converts tensor by tensor. The one exception is a tied checkpoint that stores a head as well,
 //! which is compared with the embedding.
 
+mod digest;
 #[cfg(feature = "embedded-model")]
-mod embedded;
-mod folder;
+pub(crate) mod embedded;
+pub(crate) mod folder;
 mod header;
 mod layout;
+mod pair;
 mod raw;
-mod shards;
+pub(crate) mod shards;
+pub(crate) mod survey;
+pub(crate) mod texts;
 mod tiling;
 mod weights;
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use crate::{Code, Config, Parameters, Refusal, Tensor, config};
+use crate::json::Object;
+use crate::{Code, Config, GenerationConfig, Parameters, Refusal, StopSet, Tensor, fixed_arm, json};
 use folder::Folder;
-pub(crate) use tiling::{Claim, check_tiling};
+use survey::Survey;
 use weights::Weights;
 
+pub use digest::Digest;
+pub use texts::TemplateSource;
+pub(crate) use tiling::{Claim, check_tiling};
+
 /// The file of the configuration.
-const CONFIG: &str = "config.json";
+pub(crate) const CONFIG: &str = "config.json";
 
 /// An opened checkpoint. Owns the mapped bytes; `Send` and `Sync`.
 #[derive(Debug)]
 pub struct Checkpoint {
     config: Config,
+    config_text: Option<Vec<u8>>,
     weights: Weights,
     placed: Parameters<usize>,
-    tokenizer_json: Option<std::borrow::Cow<'static, [u8]>>,
+    texts: texts::Texts,
+    generation: GenerationConfig,
+    stops: StopSet,
+    prompt_ids: Option<Vec<u32>>,
 }
 
 impl Checkpoint {
-    /// Opens a Hugging Face directory.
+    /// Opens a directory: the published form (`config.json` and safetensors) or the converted one (`manifest.json`
+    /// and `weights.blob`).
     ///
     /// # Errors
-    /// A named refusal with every mismatch; see `docs/refusals.md`, 700 to 729.
+    /// A named refusal; see `docs/refusals.md`, 700 to 729. [`inspect`](crate::inspect) tells all of them at once.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         Self::read(&Folder::at(path)?)
     }
 
+    /// Opens files held in memory, by name.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_files(
+        files: impl IntoIterator<Item = (String, Cow<'static, [u8]>)>,
+    ) -> Result<Self, Refusal> {
+        Self::read(&Folder::Memory(files.into_iter().collect()))
+    }
+
     fn read(folder: &Folder) -> Result<Self, Refusal> {
-        let Some(text) = folder.text(CONFIG)? else {
-            return Err(Refusal::new(Code::CheckpointNotFound, CONFIG, "a file", "none").at(folder.place("")));
+        let survey = Survey::of(folder);
+        if let Some(first) = survey.refusals.into_iter().next() {
+            return Err(first);
+        }
+        let (Some(config), Some(weights), Some((placed, stored_head))) =
+            (survey.config, survey.weights, survey.placed)
+        else {
+            let place = folder.place("");
+            return Err(Refusal::new(Code::CheckpointNotFound, "folder", "a checkpoint", "none").at(place));
         };
-        let config = config::read(&text).map_err(|r| r.at(folder.place(CONFIG)))?;
-        let weights = shards::open(folder, &folder.files()?)?;
-        let (placed, stored_head) =
-            layout::place(&config, &weights.entries).map_err(|r| r.at(folder.place("")))?;
-        let checkpoint = Self { config, weights, placed, tokenizer_json: folder.text("tokenizer.json")? };
+        let checkpoint = Self {
+            config,
+            config_text: survey.config_text,
+            weights,
+            placed,
+            texts: survey.texts,
+            generation: survey.generation,
+            stops: survey.stops,
+            prompt_ids: survey.prompt_ids,
+        };
         if let Some(head) = stored_head {
             checkpoint.check_tied(head).map_err(|r| r.at(folder.place("")))?;
         }
@@ -86,8 +123,52 @@ impl Checkpoint {
         (0..self.weights.entries.len()).map(|index| self.weights.tensor(index))
     }
 
+    /// Tells the system that `bytes` of a tensor are not needed for now, so that a mapped file does not count as
+    /// memory in use after it has been converted. They stay readable.
+    pub fn release(&self, bytes: &[u8]) {
+        for file in &self.weights.files {
+            file.bytes.release(bytes);
+        }
+    }
+
     /// The text of `tokenizer.json`, if there is one.
     pub fn tokenizer_json(&self) -> Option<&[u8]> {
-        self.tokenizer_json.as_deref()
+        self.texts.tokenizer_json.as_deref()
+    }
+
+    /// `tokenizer_config.json`, if there is one.
+    pub fn tokenizer_config(&self) -> Option<&serde_json::Value> {
+        self.texts.tokenizer_config.as_ref()
+    }
+
+    /// The chat template and where it was found, if there is one.
+    pub fn chat_template(&self) -> Option<(&str, TemplateSource)> {
+        self.texts.template.as_ref().map(|(text, source)| (text.as_str(), *source))
+    }
+
+    /// How the publisher means the model to be sampled.
+    pub fn generation_config(&self) -> &GenerationConfig {
+        &self.generation
+    }
+
+    /// The ids that end a reply, with who names them.
+    pub fn stop_set(&self) -> &StopSet {
+        &self.stops
+    }
+
+    /// The prompt folded into a converted checkpoint.
+    pub fn prompt_ids(&self) -> Option<&[u32]> {
+        self.prompt_ids.as_deref()
+    }
+
+    /// The gate of the fixed entry point `qwen3_i8_allsimd7`: exactly Qwen3-0.6B-Base, with every fact stated.
+    ///
+    /// # Errors
+    /// `fixed_shape_mismatch` naming every field that differs or is not stated.
+    pub fn check_fixed_shape(&self) -> Result<(), Refusal> {
+        match &self.config_text {
+            Some(text) => fixed_arm::check_stated(&json::object(text).unwrap_or_else(|_| Object::new())),
+            None => fixed_arm::check(&self.config),
+        }
     }
 }

@@ -7,10 +7,13 @@ mod rope;
 pub(crate) use keys::HEAD_DIM;
 pub(crate) use read::{kv_heads, read};
 
+use serde::Serialize;
+
 use crate::{Rope, StoredType};
 
 /// The published family a configuration belongs to. Only defaults and names hang on it; every gate reads facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Family {
     /// Qwen3 dense: per-head RMSNorm on queries and keys.
     Qwen3,
@@ -50,7 +53,7 @@ impl Family {
 /// A decoder's shape and constants, checked against each other.
 ///
 /// Sizes are in elements. Produced only by the config reader, so a value of this type is within the supported set.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Config {
     /// The family named by `model_type`.
     pub family: Family,

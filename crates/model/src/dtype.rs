@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// Element type of a stored tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoredType {
@@ -35,6 +37,13 @@ impl fmt::Display for StoredType {
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
         })
+    }
+}
+
+impl Serialize for StoredType {
+    /// As displayed.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

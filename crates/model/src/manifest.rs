@@ -8,6 +8,8 @@
 mod keys;
 mod read;
 
+pub use read::ReadManifest;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;

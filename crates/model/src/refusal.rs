@@ -8,10 +8,12 @@ mod code;
 
 use std::fmt;
 
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
 pub use code::Code;
 
 /// One mismatch: what was looked at, what it had to be, what it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
     /// The thing judged: a config key, a tensor, a flag, a field.
     pub what: String,
@@ -97,3 +99,16 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+impl Serialize for Refusal {
+    /// Name and number of the code, place, findings, remedy.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut s = serializer.serialize_struct("Refusal", 5)?;
+        s.serialize_field("code", self.code.name())?;
+        s.serialize_field("number", &self.code.number())?;
+        s.serialize_field("place", &self.place)?;
+        s.serialize_field("findings", &self.findings)?;
+        s.serialize_field("remedy", self.code.remedy())?;
+        s.end()
+    }
+}

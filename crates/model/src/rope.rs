@@ -5,11 +5,14 @@
 
 use std::f64::consts::TAU;
 
+use serde::Serialize;
+
 #[cfg(test)]
 mod tests;
 
 /// How rotary frequencies are stretched for contexts longer than the model was trained on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RopeScaling {
     /// Frequencies as they are.
     None,
@@ -47,7 +50,7 @@ pub enum RopeScaling {
 }
 
 /// Base frequency and scaling of the rotary embedding.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rope {
     /// Base of the geometric series of wavelengths.
     pub theta: f64,

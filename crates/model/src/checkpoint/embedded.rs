@@ -30,7 +30,12 @@ impl Checkpoint {
     /// # Errors
     /// As [`open`](Self::open); none for the files as published.
     pub fn embedded() -> Result<Self, Refusal> {
-        let files = FILES.iter().map(|(name, bytes)| ((*name).to_owned(), Cow::Borrowed(*bytes)));
-        Self::read(&Folder::Memory(files.collect()))
+        Self::read(&folder())
     }
+}
+
+/// The files of the embedded model.
+pub(crate) fn folder() -> Folder {
+    let files = FILES.iter().map(|(name, bytes)| ((*name).to_owned(), Cow::Borrowed(*bytes)));
+    Folder::Memory(files.collect())
 }

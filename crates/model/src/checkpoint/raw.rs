@@ -30,6 +30,26 @@ impl Bytes {
     }
 }
 
+impl Bytes {
+    /// Gives back the memory of `part`, if it lies in this mapping. The bytes stay readable: the next look at them
+    /// reads the file again.
+    pub(crate) fn release(&self, part: &[u8]) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self {
+            let start = (part.as_ptr() as usize).wrapping_sub(map.as_ptr() as usize);
+            if start < map.len() && part.len() <= map.len() - start {
+                // SAFETY: the mapping is shared with the file and never written through, so that dropping its
+                // pages loses nothing. Failing to drop them is harmless.
+                let _ = unsafe {
+                    map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, part.len())
+                };
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = part;
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 

@@ -11,6 +11,8 @@ pub(crate) struct Reader<'a> {
     object: &'a Object,
     table: &'static [Key],
     invalid: Code,
+    /// Code of a fact outside the supported set.
+    pub(crate) unsupported: Code,
     /// The family, once known.
     pub(crate) family: Option<Family>,
     findings: Vec<(Code, Finding)>,
@@ -19,7 +21,14 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `object` by `table`; values of a wrong type or domain are findings of code `invalid`.
     pub(crate) fn new(object: &'a Object, table: &'static [Key], invalid: Code) -> Self {
-        Self { object, table, invalid, family: None, findings: Vec::new() }
+        Self {
+            object,
+            table,
+            invalid,
+            unsupported: Code::UnsupportedArchitecture,
+            family: None,
+            findings: Vec::new(),
+        }
     }
 
     /// The value of a key, unless absent or null.
@@ -79,7 +88,7 @@ impl<'a> Reader<'a> {
         expected: impl ToString,
         got: impl ToString,
     ) {
-        self.note(Code::UnsupportedArchitecture, what, expected, got);
+        self.note(self.unsupported, what, expected, got);
     }
 
     /// Notes two statements about rotary positions that do not agree.
@@ -141,7 +150,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When anything was found, or `read` is `None`.
     pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Refusal> {
-        let by_gravity = [Code::UnsupportedArchitecture, Code::RopeContradictory];
+        let by_gravity = [self.unsupported, Code::RopeContradictory];
         let gravest = by_gravity.into_iter().find(|code| self.findings.iter().any(|(c, _)| c == code));
         let code = gravest.unwrap_or(self.invalid);
         Refusal::check(code, self.findings.into_iter().map(|(_, finding)| finding).collect())?;

@@ -1,1 +1,7 @@
-//! To be described.
+//! The CPU device.
+#![cfg_attr(
+    test,
+    expect(clippy::duplicate_mod, reason = "instruction sets run again over models of their instructions")
+)]
+
+pub mod simd;

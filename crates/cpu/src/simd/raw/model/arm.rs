@@ -1,0 +1,6 @@
+//! The Arm file over modelled instructions.
+
+#[path = "aarch64.rs"]
+mod arch;
+#[path = "../neon.rs"]
+pub(super) mod neon;

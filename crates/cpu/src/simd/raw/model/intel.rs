@@ -1,0 +1,8 @@
+//! The Intel files over modelled instructions.
+
+#[path = "x86.rs"]
+mod arch;
+#[path = "../avx2.rs"]
+pub(super) mod avx2;
+#[path = "../avx512.rs"]
+pub(super) mod avx512;

@@ -6,6 +6,9 @@ use super::staged::Staged;
 use super::{BlobType, is_transposed};
 use crate::{Code, Refusal, Role, Tensor};
 
+#[cfg(test)]
+mod tests;
+
 /// Elements of a tile: 8 MiB as f64.
 const TILE: usize = 1 << 20;
 
@@ -20,7 +23,7 @@ pub(super) fn write(
     let total = (elements * dtype.stored().size()) as u64;
     let (mut done, mut bytes) = (0, Vec::new());
     for (role, tensor) in tensors {
-        each_tile(tensor, is_transposed(*role), |values| {
+        each_tile(tensor, is_transposed(*role), TILE, |values| {
             bytes.clear();
             encode(tensor, values, dtype, &mut bytes)?;
             out.write(&bytes)?;
@@ -32,29 +35,30 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Hands `f` the elements in the order of the blob: transposed, or as the logical shape has them.
+/// Hands `f` the elements in the order of the blob, transposed or as the logical shape has them, some `size` at a time.
 fn each_tile(
     tensor: &Tensor<'_>,
     transpose: bool,
+    size: usize,
     mut f: impl FnMut(&[f64]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     if transpose == tensor.transposed {
         // The bytes lie in the wanted order already, whatever the shape.
         let flat = [tensor.elements()];
         let flat = Tensor { shape: &flat, transposed: false, ..tensor.clone() };
-        for span in spans(tensor.elements(), TILE) {
+        for span in spans(tensor.elements(), size) {
             let mut tile = vec![0.0; span.len()];
             named(tensor, flat.rows_f64(span, &mut tile))?;
             f(&tile)?;
         }
     } else if transpose {
         let (rows, columns) = (tensor.rows(), tensor.row_len());
-        for band in spans(columns, (TILE / rows).max(1)) {
-            let (width, size) = (band.len(), tensor.stored.size());
+        for band in spans(columns, (size / rows).max(1)) {
+            let (width, element) = (band.len(), tensor.stored.size());
             let (mut tile, mut part) = (vec![0.0; width * rows], vec![0.0; width]);
             for row in 0..rows {
-                let first = (row * columns + band.start) * size;
-                let bytes = &tensor.bytes[first..first + width * size];
+                let first = (row * columns + band.start) * element;
+                let bytes = &tensor.bytes[first..first + width * element];
                 let piece = Tensor { shape: &[width], bytes, ..tensor.clone() };
                 named(tensor, piece.rows_f64(0..width, &mut part))?;
                 for (i, &value) in part.iter().enumerate() {
@@ -64,7 +68,7 @@ fn each_tile(
             f(&tile)?;
         }
     } else {
-        let step = (TILE / tensor.row_len().max(1)).max(1);
+        let step = (size / tensor.row_len().max(1)).max(1);
         for span in spans(tensor.rows(), step) {
             let mut tile = vec![0.0; span.len() * tensor.row_len()];
             tensor.rows_f64(span, &mut tile)?;

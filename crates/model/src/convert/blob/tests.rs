@@ -1,0 +1,51 @@
+use super::*;
+use crate::StoredType;
+
+/// A matrix of 5 rows and 7 columns holding 0, 1, 2, … in logical order, stored as told.
+fn bytes(transposed: bool) -> Vec<u8> {
+    let value = |row: usize, column: usize| (row * 7 + column) as f32;
+    let values: Vec<f32> = if transposed {
+        (0..35).map(|i| value(i % 5, i / 5)).collect()
+    } else {
+        (0..35).map(|i| value(i / 7, i % 7)).collect()
+    };
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+#[test]
+fn tiles_of_any_size_give_the_same_order() {
+    for (stored_so, transpose) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bytes = bytes(stored_so);
+        let tensor = Tensor {
+            name: "m",
+            shape: &[5, 7],
+            stored: StoredType::F32,
+            transposed: stored_so,
+            bytes: &bytes,
+        };
+        let expected: Vec<f64> =
+            (0..35).map(|i| if transpose { i % 5 * 7 + i / 5 } else { i } as f64).collect();
+        for size in [1, 5, 6, 11, 14, 34, 35, 100] {
+            let mut got = Vec::new();
+            each_tile(&tensor, transpose, size, |tile| {
+                got.extend_from_slice(tile);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(got, expected, "stored {stored_so}, wanted {transpose}, tiles of {size}");
+        }
+    }
+}
+
+#[test]
+fn a_bad_weight_is_named_by_its_place_in_the_whole() {
+    let mut bytes = bytes(false);
+    bytes[17 * 4..18 * 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    let tensor =
+        Tensor { name: "m", shape: &[5, 7], stored: StoredType::F32, transposed: false, bytes: &bytes };
+    for transpose in [false, true] {
+        let refusal = each_tile(&tensor, transpose, 6, |_| Ok(())).unwrap_err();
+        assert_eq!(refusal.code(), Code::NonFiniteWeight);
+        assert_eq!(refusal.findings()[0].what, "m[2, 3]");
+    }
+}

@@ -38,6 +38,7 @@
 
 pub mod arena;
 pub mod build;
+pub mod emit;
 pub mod interp;
 pub mod ir;
 pub mod types;

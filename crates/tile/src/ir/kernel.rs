@@ -231,6 +231,18 @@ impl Kernel {
         self.defs[value].ty
     }
 
+    /// The constant a value is, if it is one.
+    pub fn constant(&self, value: ValueId) -> Option<Literal> {
+        match self.defs[value].origin {
+            Origin::Literal(literal) => Some(literal),
+            Origin::Builtin(_)
+            | Origin::Argument(_)
+            | Origin::Result(..)
+            | Origin::Index(_)
+            | Origin::Carried(..) => None,
+        }
+    }
+
     /// Bytes of shared memory, each allocation rounded up to 16.
     pub fn shared_bytes(&self) -> u64 {
         let bytes = |s: &Shared| (u64::from(s.elements) * u64::from(s.element.bytes())).next_multiple_of(16);

@@ -27,12 +27,19 @@ pub struct Facts {
     loops_interior: usize,
     loops: usize,
     positive: Vec<bool>,
+    wraps: Vec<bool>,
 }
 
 impl Facts {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let guards = vec![Vec::new(); kernel.ops.len()];
-        Self { guards, loops_interior: 0, loops: 0, positive: vec![false; kernel.defs.len()] }
+        Self {
+            guards,
+            loops_interior: 0,
+            loops: 0,
+            positive: vec![false; kernel.defs.len()],
+            wraps: vec![true; kernel.defs.len()],
+        }
     }
 
     pub(super) fn set_guards(&mut self, op: OpId, guards: Vec<AxisGuard>) {
@@ -59,6 +66,11 @@ impl Facts {
         self.positive[value.index()]
     }
 
+    /// Whether a signed result may leave the range of its type and wrap around.
+    pub fn may_wrap(&self, value: crate::ir::ValueId) -> bool {
+        self.wraps[value.index()]
+    }
+
     pub(super) fn finish(&mut self, kernel: &Kernel, analysis: &Analysis) {
         let (mut loops, mut interior) = (0, 0);
         kernel.walk(|id, _| {
@@ -74,6 +86,7 @@ impl Facts {
         });
         (self.loops, self.loops_interior) = (loops, interior);
         for (id, _) in kernel.defs.iter() {
+            self.wraps[id.index()] = analysis.integer(id).is_none_or(|i| i.wrapped);
             self.positive[id.index()] = analysis.integer(id).is_some_and(|i| i.span.low >= 0 && !i.wrapped);
         }
     }

@@ -1,0 +1,167 @@
+//! Functions the text needs beyond what the language has without headers.
+//!
+//! Each stands in the text only where it is used. Inline PTX is behind `__CUDA_ARCH__`, with plain C++ beside it, so
+//! that the same text also runs on a CPU.
+
+use crate::emit::writer::Writer;
+use crate::ir::{Math, OpKind, Reduction};
+use crate::types::{Scalar, Type};
+
+use super::Cuda;
+use super::lanes::reducer;
+
+const F16_TO_F32: &str = r#"__device__ __forceinline__ float tile_f16_to_f32(unsigned short h) {
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+#else
+    const unsigned int sign = (unsigned int)(h & 0x8000u) << 16, rest = h & 0x7fffu;
+    if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    const float f = __uint_as_float(rest << 13) * __uint_as_float(0x77800000u);
+    return __uint_as_float(sign | __float_as_uint(f));
+#endif
+}
+"#;
+
+const F32_TO_F16: &str = r#"__device__ __forceinline__ unsigned short tile_f32_to_f16(float f) {
+#ifdef __CUDA_ARCH__
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+#else
+    const unsigned int bits = __float_as_uint(f), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
+    if (rest > 0x7f800000u) return (unsigned short)(sign | 0x7e00u);
+    if (rest >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
+    if (rest < 0x38800000u) {
+        const float tiny = __uint_as_float(rest) + 0.5f;
+        return (unsigned short)(sign | (__float_as_uint(tiny) - 0x3f000000u));
+    }
+    return (unsigned short)(sign | (rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13);
+#endif
+}
+"#;
+
+const BF16_TO_F32: &str = r#"__device__ __forceinline__ float tile_bf16_to_f32(unsigned short b) {
+    return __uint_as_float((unsigned int)b << 16);
+}
+"#;
+
+const F32_TO_BF16: &str = r#"__device__ __forceinline__ unsigned short tile_f32_to_bf16(float f) {
+    const unsigned int bits = __float_as_uint(f);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (unsigned short)(bits >> 16 | 0x40u);
+    return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+"#;
+
+const BITS: &str = r#"template <class To, class From> __device__ __forceinline__ To tile_bits(From from) {
+    static_assert(sizeof(To) == sizeof(From), "bits");
+    union { From from; To to; } both;
+    both.from = from;
+    return both.to;
+}
+"#;
+
+const FAST_EXP2: &str = r#"__device__ __forceinline__ float tile_fast_exp2(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+"#;
+
+const F16X2_TO_F32: &str = r#"__device__ __forceinline__ float2 tile_f16x2_to_f32(ushort2 v) {
+    return make_float2(tile_f16_to_f32(v.x), tile_f16_to_f32(v.y));
+}
+"#;
+
+const BF16X2_TO_F32: &str = r#"__device__ __forceinline__ float2 tile_bf16x2_to_f32(ushort2 v) {
+    return make_float2(tile_bf16_to_f32(v.x), tile_bf16_to_f32(v.y));
+}
+"#;
+
+const MULTIPLY: &str = r#"__device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
+        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
+        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
+        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+    }
+    return c;
+}
+"#;
+
+/// A reduction: lanes 16 apart first.
+fn reduction(op: Reduction, scalar: Scalar) -> String {
+    let ty = super::types::scalar(scalar);
+    let combine = match op {
+        Reduction::Sum => "v + w".to_owned(),
+        Reduction::Max => super::math::extreme(true, scalar, "v", "w"),
+        Reduction::Min => super::math::extreme(false, scalar, "v", "w"),
+    };
+    // Integer sums wrap.
+    let combine = match (op, scalar) {
+        (Reduction::Sum, Scalar::I32) => "(int)((unsigned int)v + (unsigned int)w)".to_owned(),
+        _ => combine,
+    };
+    let name = reducer(op, scalar);
+    format!(
+        "__device__ __forceinline__ {ty} tile_{name}({ty} v) {{
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {{
+        const {ty} w = __shfl_xor_sync(0xffffffffu, v, apart);
+        v = {combine};
+    }}
+    return v;
+}}
+"
+    )
+}
+
+pub(super) fn write(out: &mut Writer<'_, Cuda>) {
+    let kernel = out.kernel;
+    let any = |wanted: &dyn Fn(&OpKind, Option<Type>) -> bool| {
+        kernel.ops().iter().any(|(_, op)| wanted(&op.kind, op.results.first().map(|&r| kernel.ty(r))))
+    };
+    let from = |scalar| {
+        any(&|kind, _| match kind {
+            OpKind::Cast(a) | OpKind::MatrixMultiply(a, _, _) => kernel.ty(*a).scalar() == scalar,
+            _ => false,
+        })
+    };
+    let to =
+        |scalar| any(&|kind, ty| matches!(kind, OpKind::Cast(_)) && ty.map(Type::scalar) == Some(scalar));
+    let multiplies = |scalar| {
+        any(&|kind, _| matches!(kind, OpKind::MatrixMultiply(a, _, _) if kernel.ty(*a).scalar() == scalar))
+    };
+    let floats = [Scalar::F32, Scalar::F16, Scalar::Bf16];
+    let pieces = [
+        (from(Scalar::F16), F16_TO_F32),
+        (to(Scalar::F16), F32_TO_F16),
+        (from(Scalar::Bf16), BF16_TO_F32),
+        (to(Scalar::Bf16), F32_TO_BF16),
+        (any(&|kind, _| matches!(kind, OpKind::Bitcast(_) | OpKind::Dot4(..))), BITS),
+        (any(&|kind, _| matches!(kind, OpKind::Math(Math::FastExp2, _))), FAST_EXP2),
+        (multiplies(Scalar::F16), F16X2_TO_F32),
+        (multiplies(Scalar::Bf16), BF16X2_TO_F32),
+        (floats.into_iter().any(multiplies), MULTIPLY),
+    ];
+    let mut parts: Vec<String> =
+        pieces.into_iter().filter(|(used, _)| *used).map(|(_, text)| text.to_owned()).collect();
+    for op in [Reduction::Sum, Reduction::Max, Reduction::Min] {
+        for scalar in [Scalar::F32, Scalar::I32, Scalar::U32] {
+            let ty = Some(Type::Scalar(scalar));
+            if any(&|kind, of| matches!(kind, OpKind::SimdReduce(o, _) if *o == op) && of == ty) {
+                parts.push(reduction(op, scalar));
+            }
+        }
+    }
+    for line in parts.iter().flat_map(|part| part.split('\n')) {
+        out.line(line);
+    }
+}

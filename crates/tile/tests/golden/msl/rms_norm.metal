@@ -1,0 +1,73 @@
+#include <metal_stdlib>
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
+#endif
+using namespace metal;
+
+[[max_total_threads_per_threadgroup(256)]]
+kernel void rms_norm(
+    device const float* x [[buffer(0)]],
+    device const float* w [[buffer(1)]],
+    device float* y [[buffer(2)]],
+    uint3 group_position [[threadgroup_position_in_grid]],
+    uint thread_position [[thread_index_in_threadgroup]],
+    uint simd_group_index [[simdgroup_index_in_threadgroup]],
+    uint lane_index [[thread_index_in_simdgroup]]
+) {
+    const int group_x = int(group_position.x);
+    const int thread_index = int(thread_position);
+    const int simd_group = int(simd_group_index);
+    const int lane = int(lane_index);
+    threadgroup float partial0[8];
+    const int v0 = thread_index * 4;
+    float v1 = 0.0f;
+    for (int v2 = v0; v2 < 1024; v2 += 1024) {
+        const float v4 = x[group_x * 1024 + v2];
+        const float v5 = fma(v4, v4, v1);
+        const int v6 = v2 + 1;
+        const float v7 = x[group_x * 1024 + v6];
+        const float v8 = fma(v7, v7, v5);
+        const int v9 = v2 + 2;
+        const float v10 = x[group_x * 1024 + v9];
+        const float v11 = fma(v10, v10, v8);
+        const int v12 = v2 + 3;
+        const float v13 = x[group_x * 1024 + v12];
+        const float v14 = fma(v13, v13, v11);
+        v1 = v14;
+    }
+    const float v15 = simd_sum(v1);
+    const bool v16 = lane == 0;
+    if (v16) partial0[simd_group] = v15;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const float v17 = lane < 8 ? partial0[lane] : (-0.0f);
+    const float v18 = simd_sum(v17);
+    const float v19 = v18 / 1024.0f;
+    const float v20 = v19 + 1e-6f;
+    const float v21 = precise::rsqrt(v20);
+    for (int v22 = v0; v22 < 1024; v22 += 1024) {
+        const float v23 = x[group_x * 1024 + v22];
+        const float v24 = v23 * v21;
+        const float v25 = w[v22];
+        const float v26 = v24 * v25;
+        y[group_x * 1024 + v22] = v26;
+        const int v27 = v22 + 1;
+        const float v28 = x[group_x * 1024 + v27];
+        const float v29 = v28 * v21;
+        const float v30 = w[v27];
+        const float v31 = v29 * v30;
+        y[group_x * 1024 + v27] = v31;
+        const int v32 = v22 + 2;
+        const float v33 = x[group_x * 1024 + v32];
+        const float v34 = v33 * v21;
+        const float v35 = w[v32];
+        const float v36 = v34 * v35;
+        y[group_x * 1024 + v32] = v36;
+        const int v37 = v22 + 3;
+        const float v38 = x[group_x * 1024 + v37];
+        const float v39 = v38 * v21;
+        const float v40 = w[v37];
+        const float v41 = v39 * v40;
+        y[group_x * 1024 + v37] = v41;
+    }
+}

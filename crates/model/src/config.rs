@@ -5,11 +5,11 @@ mod read;
 mod rope;
 
 pub(crate) use keys::HEAD_DIM;
-pub(crate) use read::{kv_heads, read};
+pub(crate) use read::kv_heads;
 
 use serde::Serialize;
 
-use crate::{Rope, StoredType};
+use crate::{Refusal, Rope, StoredType};
 
 /// The published family a configuration belongs to. Only defaults and names hang on it; every gate reads facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -92,6 +92,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// Reads the text of a `config.json` against the closed schema.
+    ///
+    /// # Errors
+    /// `unsupported_architecture`, `rope_contradictory` or `config_invalid`, the first of these that applies, with
+    /// the findings of all three.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refusal> {
+        read::read(text)
+    }
+
     /// Width of all query heads together.
     pub fn q_width(&self) -> usize {
         self.heads * self.head_dim

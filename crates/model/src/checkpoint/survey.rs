@@ -7,7 +7,7 @@ use super::texts::Texts;
 use super::weights::Weights;
 use super::{CONFIG, layout, pair, shards};
 use crate::manifest::{BLOB, MANIFEST};
-use crate::{Code, Config, Finding, GenerationConfig, Parameters, Refusal, StopSet, config, stop};
+use crate::{Code, Config, Finding, GenerationConfig, Parameters, Refusal, StopSet, stop};
 
 /// The file of the generation settings.
 pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
@@ -65,7 +65,7 @@ impl Survey {
             })
         });
         if let Some(text) = self.keep(text) {
-            let config = config::read(&text).map_err(|r| r.at(folder.place(CONFIG)));
+            let config = Config::from_json(&text).map_err(|r| r.at(folder.place(CONFIG)));
             self.config = self.keep(config);
             self.config_text = Some(text.into_owned());
         }

@@ -10,12 +10,8 @@ use crate::schema::Verdict;
 use crate::schema::reader::Reader;
 use crate::{Code, Refusal, StoredType, json};
 
-/// The configuration stated by the text of a `config.json`.
-///
-/// # Errors
-/// `unsupported_architecture`, `rope_contradictory` or `config_invalid`, the first of these that applies, with
-/// the findings of all three.
-pub(crate) fn read(text: &[u8]) -> Result<Config, Refusal> {
+/// See [`Config::from_json`].
+pub(super) fn read(text: &[u8]) -> Result<Config, Refusal> {
     let object = json::object(text)
         .map_err(|e| Refusal::new(Code::ConfigInvalid, "config.json", "a JSON object", e))?;
     let mut reader = Reader::new(&object, KEYS, Code::ConfigInvalid);

@@ -55,14 +55,14 @@ pub(super) fn read(r: &mut Reader<'_>) -> Option<Rope> {
 
 /// The base, wherever it is stated.
 fn theta(r: &mut Reader<'_>) -> Option<f64> {
-    let inner = |key: &str| r.get(key).and_then(|v| v.get("rope_theta")).and_then(Json::as_f64);
+    let inner = |key: &str| r.get(key)?.get("rope_theta").filter(|v| !v.is_null());
     let stated = [
-        ("rope_theta", r.number("rope_theta")),
+        ("rope_theta", r.get("rope_theta")),
         ("rope_parameters.rope_theta", inner("rope_parameters")),
         ("rope_scaling.rope_theta", inner("rope_scaling")),
     ];
     let mut stated = stated.into_iter().filter_map(|(key, theta)| Some((key, theta?)));
-    let Some((first_key, theta)) = stated.next() else {
+    let Some((first_key, first)) = stated.next() else {
         if r.family == Some(Family::Llama) && is_older_than_theta(r) {
             return Some(LLAMA_THETA);
         }
@@ -70,11 +70,11 @@ fn theta(r: &mut Reader<'_>) -> Option<f64> {
         return None;
     };
     for (key, other) in stated {
-        if other != theta {
-            r.contradictory(key, format!("{theta}, as {first_key} says"), other);
+        if other.as_f64() != first.as_f64() {
+            r.contradictory(key, format!("{first}, as {first_key} says"), other);
         }
     }
-    Some(theta)
+    first.as_f64()
 }
 
 /// Whether the writer of the file predates the key `rope_theta` (transformers 4.33).

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::keys::KEYS;
-use super::{BLOB, DTYPE_F32, MAX_POSITIONS, Manifest, ManifestTensor};
+use super::{BLOB, DTYPE_F32, MAX_POSITIONS, Manifest, ManifestTensor, ROPE_LLAMA3};
 use crate::json::{self, Object};
 use crate::schema::reader::Reader;
 use crate::{Code, Config, Family, Finding, Refusal, Rope, RopeScaling, StoredType, fixed_arm};
@@ -130,7 +130,10 @@ fn rope(r: &mut Reader<'_>) -> Option<Rope> {
                 return None;
             }
         }
-    } else if r.get("rope_scaling_type").is_some() {
+    } else if let Some(kind) = r.get("rope_scaling_type") {
+        if kind.as_u64() != Some(ROPE_LLAMA3.into()) {
+            return None;
+        }
         let mut needed = |key: &str| {
             let value = r.number(key);
             if value.is_none() {

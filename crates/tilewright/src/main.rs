@@ -1,3 +1,20 @@
-//! The command line.
+//! The command line: typed flags in, text or JSON out.
+//!
+//! `cli` holds the command tree, `flags` the groups of flags that commands share, `commands` one file per command,
+//! `console` everything about standard output and standard error. Typed flags are resolved once into what they
+//! mean; nothing after that reads them. No model code lives here.
 
-fn main() {}
+mod cli;
+mod commands;
+mod console;
+mod exit;
+mod flags;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::parse() {
+        Ok(cli) => exit::run(cli),
+        Err(error) => exit::usage(&error),
+    }
+}

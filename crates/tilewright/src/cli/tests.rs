@@ -1,0 +1,84 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{env, fs};
+
+use super::*;
+
+mod page;
+
+/// Every command with its flags, by name.
+fn commands() -> BTreeMap<String, clap::Command> {
+    let mut root = command();
+    root.build();
+    root.get_subcommands()
+        .filter(|c| c.get_name() != "help")
+        .map(|c| (c.get_name().to_owned(), c.clone()))
+        .collect()
+}
+
+/// The flags of a command but `--help`, which every command has.
+fn flags(command: &clap::Command) -> impl Iterator<Item = &clap::Arg> {
+    command.get_arguments().filter(|arg| !arg.is_positional() && arg.get_id() != "help")
+}
+
+#[test]
+fn the_command_tree_is_sound() {
+    command().debug_assert();
+}
+
+#[test]
+fn the_reference_page_is_what_the_command_tree_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let page = page::render(command());
+    if env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &page).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(committed, page, "docs/cli.md is out of date: run the tests with UPDATE=1");
+}
+
+#[test]
+fn every_flag_of_every_command_is_on_the_reference_page_with_its_help_and_variable() {
+    let page = page::render(command());
+    for (name, command) in commands() {
+        let section = page.split("\n## ").find(|s| s.starts_with(&format!("`{name}`"))).unwrap();
+        for arg in flags(&command) {
+            let long = arg.get_long().unwrap();
+            assert!(arg.get_help().is_some(), "{name} --{long} has no help");
+            assert!(section.contains(&format!("`--{long}")), "{name} --{long} is not on the page");
+            assert!(section.contains(&format!("`{}`", variable(long))), "{name} --{long} has no variable");
+        }
+    }
+}
+
+#[test]
+fn every_flag_reads_the_variable_named_after_it() {
+    for (name, command) in commands() {
+        for arg in flags(&command) {
+            let long = arg.get_long().unwrap();
+            let set = arg.get_env().map(|v| v.to_string_lossy().into_owned());
+            assert_eq!(set, Some(variable(long)), "{name} --{long}");
+        }
+    }
+}
+
+#[test]
+fn a_flag_means_the_same_in_every_command_that_has_it() {
+    let mut seen: BTreeMap<String, (String, String)> = BTreeMap::new();
+    // The prompt of a completion, of a score and of a converted pair are different things.
+    let own = ["prompt", "file", "ids", "raw"];
+    for (name, command) in commands() {
+        for arg in flags(&command) {
+            let long = arg.get_long().unwrap();
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let short = arg.get_short().map(String::from).unwrap_or_default();
+            if own.contains(&long) {
+                continue;
+            }
+            let (first, meaning) =
+                seen.entry(long.to_owned()).or_insert((name.clone(), format!("{short} {help}")));
+            assert_eq!(*meaning, format!("{short} {help}"), "--{long} of {first} and {name}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What `inspect` shows to a person.
+
+use std::fmt::{Display, Write};
+
+use tilewright_model::{Inspection, RopeScaling};
+
+use super::facts::Facts;
+use crate::commands::describe;
+use crate::console::bytes;
+
+/// Renders the page: one labelled line a fact, then memory and tensors as tables.
+pub(crate) fn render(facts: &Facts) -> String {
+    let mut page = Page(String::new());
+    let inspection = &facts.inspection;
+    page.line("model", &facts.source);
+    shape(&mut page, inspection);
+    page.line("stop", describe::stop_set(&inspection.stop_set, facts.tokenizer.as_ref()));
+    page.line("template", inspection.template.map_or("none".to_owned(), |t| t.to_string()));
+    page.line("sampling", describe::generation(&inspection.generation));
+    if let Some(tokens) = inspection.prompt_tokens {
+        page.line("prompt", format!("{tokens} tokens, folded into the manifest"));
+    }
+    tensors(&mut page, inspection);
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, label: &str, text: impl Display) {
+        let _ = writeln!(self.0, "{label:<10} {text}");
+    }
+
+    fn raw(&mut self, line: &str) {
+        let _ = writeln!(self.0, "{}", line.trim_end());
+    }
+}
+
+fn shape(page: &mut Page, inspection: &Inspection) {
+    let Some(config) = &inspection.config else { return };
+    page.line("config", describe::config(config));
+    let facts = [
+        (config.qk_norm, "norm on q and k"),
+        (config.qkv_bias, "bias on q, k and v"),
+        (config.tied, "tied head"),
+    ];
+    let facts: Vec<&str> = facts.into_iter().filter_map(|(is, text)| is.then_some(text)).collect();
+    page.line("", format!("SwiGLU {}, epsilon {:e}{}", config.intermediate, config.norm_eps, list(&facts)));
+    page.line("rope", format!("base {}, {}", config.rope.theta, scaling(&config.rope.scaling)));
+    page.line("positions", config.max_positions);
+    if let Some(parameters) = inspection.parameters {
+        page.line("parameters", parameters);
+    }
+}
+
+fn list(facts: &[&str]) -> String {
+    facts.iter().map(|fact| format!(", {fact}")).collect()
+}
+
+fn scaling(scaling: &RopeScaling) -> String {
+    match scaling {
+        RopeScaling::None => "no scaling".to_owned(),
+        RopeScaling::Linear { factor } => format!("linear scaling by {factor}"),
+        RopeScaling::Llama3 { factor, original_max_positions, .. } => {
+            format!("Llama 3 scaling by {factor} from {original_max_positions} positions")
+        }
+        RopeScaling::Yarn { factor, original_max_positions, .. } => {
+            format!("YaRN scaling by {factor} from {original_max_positions} positions")
+        }
+        RopeScaling::Factors(factors) => format!("{} explicit divisors", factors.len()),
+    }
+}
+
+fn tensors(page: &mut Page, inspection: &Inspection) {
+    let count = inspection.tensors.len();
+    if count == 0 {
+        return;
+    }
+    page.raw(&format!("\n{count} tensors, {}", bytes(inspection.weight_bytes())));
+    let width = inspection.tensors.iter().map(|t| t.name.len()).max().unwrap_or(0);
+    for tensor in &inspection.tensors {
+        let shape: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
+        let shape = format!("[{}]", shape.join(", "));
+        page.raw(&format!(
+            "{:<width$}  {:<5} {shape:<16} {}",
+            tensor.name,
+            tensor.stored.to_string(),
+            tensor.file
+        ));
+    }
+}

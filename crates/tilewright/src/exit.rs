@@ -1,0 +1,69 @@
+//! How a command ends: the exit codes, and the one place that turns an outcome into one.
+//!
+//! | code | meaning |
+//! | --- | --- |
+//! | 0 | done; also when the reader of standard output went away |
+//! | 1 | refused or failed; the refusal is printed with its code, every finding and the remedy |
+//! | 2 | usage: the command line does not parse |
+//! | 130 | stopped by Ctrl-C; what was generated until then has been written |
+
+use std::io;
+use std::process::ExitCode;
+
+use tilewright_model::{Code, Refusal};
+
+use crate::cli::Cli;
+use crate::console::Console;
+
+/// The exit code after Ctrl-C, as shells give it (128 + SIGINT).
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something could not be honoured.
+    Refused(Box<Refusal>),
+    /// The command ran and its verdict, already printed, is negative.
+    Negative,
+    /// The reader of standard output went away: nobody is left to be told, and it is no error.
+    BrokenPipe,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl Failure {
+    /// A failed write to standard output.
+    pub(crate) fn writing(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Refusal::new(Code::FileUnwritable, "standard output", "room to write", error).into(),
+        }
+    }
+}
+
+/// Runs a parsed command line to its exit code.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let mut console = Console::new(cli.command.output());
+    match cli.command.run(&mut console) {
+        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Refused(refusal)) => {
+            console.refusal(&refusal);
+            ExitCode::FAILURE
+        }
+        Err(Failure::Negative) => ExitCode::FAILURE,
+        Err(Failure::Interrupted) => ExitCode::from(INTERRUPTED),
+    }
+}
+
+/// Prints what the parser has to say (help and version to standard output, errors to standard error).
+pub(crate) fn usage(message: &clap::Error) -> ExitCode {
+    // A reader that has gone away is no error here either.
+    let _ = message.print();
+    if message.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,114 @@
+//! Which model, where and how it runs.
+
+use std::env;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tilewright_backend::KvFormat;
+use tilewright_engine::{DeviceRequest, OpenOptions, Source};
+use tilewright_model::WeightFormat;
+
+/// Flags about the model and the device.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Model and device")]
+pub(crate) struct ModelFlags {
+    /// Checkpoint directory [default: the small story model inside the program]
+    #[arg(short, long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+
+    /// Device: auto, cpu, cuda[:N] or metal. No other device is used in its place
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceRequest,
+
+    /// Format in which every matrix is held [default: as stored, when that loses nothing]
+    #[arg(long, value_name = "FORMAT", value_parser = weight_formats())]
+    pub weights: Option<WeightFormat>,
+
+    /// Element type of the KV cache [default: chosen by the device]
+    #[arg(long, value_name = "TYPE", value_parser = kv_formats())]
+    pub kv_dtype: Option<KvFormat>,
+
+    /// Positions for prompt and reply together; 0 for the model's own number, as far as memory allows
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub ctx: usize,
+
+    /// Prompt tokens taken in one step [default: chosen by the device]
+    #[arg(long, value_name = "N")]
+    pub prefill_chunk: Option<NonZeroUsize>,
+
+    /// Worker threads [default: one for each core]
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Folder that keeps packed weights for the next start [default: the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+
+    /// Keep no packed weights and read none
+    #[arg(long, conflicts_with = "cache")]
+    pub no_cache: bool,
+}
+
+/// What the flags mean.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelChoice {
+    /// Where the model comes from.
+    pub source: Source,
+    /// How it is opened.
+    pub options: OpenOptions,
+}
+
+impl ModelFlags {
+    /// Resolves the flags. Packed weights of the embedded model are kept only where a folder is named: packing it
+    /// takes no time.
+    pub(crate) fn resolve(self) -> ModelChoice {
+        let cache = match (self.no_cache, self.cache, &self.model) {
+            (true, ..) => None,
+            (false, Some(folder), _) => Some(folder),
+            (false, None, Some(_)) => cache_folder(),
+            (false, None, None) => None,
+        };
+        ModelChoice {
+            source: self.model.map_or(Source::Embedded, Source::Path),
+            options: OpenOptions {
+                device: self.device,
+                weights: self.weights,
+                kv: self.kv_dtype,
+                threads: self.threads.map(NonZeroUsize::get),
+                context: (self.ctx > 0).then_some(self.ctx),
+                prefill_chunk: self.prefill_chunk.map(NonZeroUsize::get),
+                cache,
+            },
+        }
+    }
+}
+
+/// The user's cache folder for this program, by the custom of the system.
+pub(crate) fn cache_folder() -> Option<PathBuf> {
+    let folder = |variable: &str| env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = if cfg!(windows) {
+        folder("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        folder("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))
+    };
+    base.map(|base| base.join("tilewright"))
+}
+
+fn weight_formats() -> impl TypedValueParser<Value = WeightFormat> {
+    PossibleValuesParser::new(WeightFormat::ALL.map(WeightFormat::name))
+        .try_map(|name| name.parse::<WeightFormat>())
+}
+
+fn kv_formats() -> impl TypedValueParser<Value = KvFormat> {
+    PossibleValuesParser::new(["f32", "f16"]).map(|name| match name.as_str() {
+        "f16" => KvFormat::F16,
+        _ => KvFormat::F32,
+    })
+}
+
+#[cfg(test)]
+mod tests;

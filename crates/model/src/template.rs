@@ -15,6 +15,7 @@
 mod audit;
 mod clock;
 mod environment;
+mod limits;
 mod message;
 mod python;
 mod shield;
@@ -113,13 +114,19 @@ impl ChatTemplate {
     pub fn new(source: &str, tokenizer: &Tokenizer, place: &str) -> Result<Self, Refusal> {
         let source = without_generation_tags(source);
         let invalid = |findings| Refusal::with_findings(Code::TemplateInvalid, findings).at(place);
+        if source.len() > limits::SOURCE {
+            let expected = format!("at most {} bytes", limits::SOURCE);
+            return Err(invalid(vec![Finding::new("template", expected, source.len())]));
+        }
         let compile = || {
             let mut env = environment::environment()?;
             env.add_template_owned(NAME, source.clone())?;
-            Ok(env)
+            let audit = audit::audit(&source, &env);
+            Ok((env, audit))
         };
-        let env = compile().map_err(|error| invalid(vec![finding(&error)]))?;
-        let audit = audit::audit(&source, &env);
+        let (env, audit) = limits::with_stack(source.len(), 0, compile)
+            .map_err(|message| invalid(vec![Finding::new("template", "room to compile it", message)]))?
+            .map_err(|error: minijinja::Error| invalid(vec![finding(&error)]))?;
         if !audit.findings.is_empty() {
             return Err(invalid(audit.findings));
         }
@@ -147,13 +154,31 @@ impl ChatTemplate {
     pub fn render(&self, messages: &[Message], args: &RenderArgs) -> Result<Prompt, Refusal> {
         self.check(messages, args)?;
         let data = data(messages, args);
+        let fuel = limits::fuel(messages.len(), Value::Object(data.clone()).to_string().len());
+        let room = |message| {
+            let finding = Finding::new("template", "room to render it", message);
+            Refusal::with_findings(Code::TemplateInvalid, vec![finding]).at(&self.place)
+        };
+        limits::with_stack(self.source.len(), fuel, || self.render_here(messages, &data, args, fuel))
+            .map_err(room)?
+    }
+
+    /// Renders on this thread.
+    fn render_here(
+        &self,
+        messages: &[Message],
+        data: &Map<String, Value>,
+        args: &RenderArgs,
+        fuel: u64,
+    ) -> Result<Prompt, Refusal> {
         let fixed = self.fixed(args);
         let mut env = self.env.clone();
+        env.set_fuel(Some(fuel));
         environment::set_clock(&mut env, args.now.unwrap_or_else(seconds_now));
-        let text = run(&env, &self.source, &data, &fixed).map_err(|error| {
+        let text = run(&env, &self.source, data, &fixed).map_err(|error| {
             Refusal::with_findings(Code::TemplateInvalid, vec![finding(&error)]).at(&self.place)
         })?;
-        let protected = self.protected(&env, &text, &data, &fixed)?;
+        let protected = self.protected(&env, &text, data, &fixed)?;
         let mut prompt = Prompt { text, protected };
         if let (true, Some(last)) = (args.continue_final_message, messages.last()) {
             let end = end_of_content(&prompt.text, &last.content).ok_or_else(|| {

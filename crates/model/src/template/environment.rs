@@ -2,24 +2,18 @@
 //! Python's methods and way of printing.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
+use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, from_args};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 use minijinja_contrib::pycompat;
 
-use super::{clock, python};
-
-/// Work a template may do: instructions, and 64 bytes made count as one. A long conversation takes a small part.
-const FUEL: u64 = 4_000_000;
-
-/// Calls within calls.
-const RECURSION: usize = 100;
+use super::{clock, limits, python};
 
 /// The name the template is compiled under; no suffix, so nothing is escaped.
 pub(super) const NAME: &str = "chat_template";
 
 /// Methods beyond those of the engine and of [`pycompat`], by name.
-const STRING_METHODS: [&str; 6] =
-    ["index", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit"];
+const STRING_METHODS: [&str; 7] =
+    ["index", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "title"];
 
 /// Every method that can be called, for the audit.
 pub(super) const METHODS: [&str; 41] = [
@@ -75,14 +69,14 @@ pub(super) fn environment() -> Result<Environment<'static>, Error> {
     env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     env.set_undefined_behavior(UndefinedBehavior::Lenient);
     env.set_auto_escape_callback(|_| AutoEscape::None);
-    env.set_recursion_limit(RECURSION);
-    env.set_fuel(Some(FUEL));
+    env.set_recursion_limit(limits::RECURSION);
     env.set_formatter(print);
     env.set_unknown_method_callback(method);
     env.add_filter("tojson", to_json);
     env.add_filter("string", |value: &Value| python::str(value));
+    env.add_filter("indent", indent);
     env.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
-        Err(Error::new(ErrorKind::InvalidOperation, python::str(message)))
+        Err(Error::new(ErrorKind::InvalidOperation, python::str(message)?))
     });
     set_clock(&mut env, 0);
     Ok(env)
@@ -103,7 +97,7 @@ pub(super) fn set_clock(env: &mut Environment<'_>, seconds: u64) {
 fn print(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.as_str() {
         Some(text) => out.write_str(text),
-        None => out.write_str(&python::str(value)),
+        None => out.write_str(&python::str(value)?),
     }
     .map_err(Error::from)
 }
@@ -136,6 +130,36 @@ fn to_json(value: &Value, options: Kwargs) -> Result<String, Error> {
     python::json(value, &style)
 }
 
+/// `indent` of Jinja: by a width or a text, the first line and blank lines only when asked.
+fn indent(state: &State<'_, '_>, text: &str, width: Option<Value>, options: Kwargs) -> Result<String, Error> {
+    let width = match width {
+        Some(width) => Some(width),
+        None => options.get::<Option<Value>>("width")?,
+    };
+    let indent = match &width {
+        None => " ".repeat(4),
+        Some(width) => match width.as_str() {
+            Some(text) => text.to_owned(),
+            None => " ".repeat(usize::try_from(width.clone())?.min(256)),
+        },
+    };
+    let first = options.get::<Option<bool>>("first")?.unwrap_or(false);
+    let blank = options.get::<Option<bool>>("blank")?.unwrap_or(false);
+    options.assert_all_used()?;
+    // Paid for before it is made: 64 bytes are one unit of work.
+    let made = text.split('\n').count().saturating_mul(indent.len());
+    state.consume_fuel(u64::try_from(made / 64).unwrap_or(u64::MAX))?;
+    let mut out = String::new();
+    for (index, line) in text.split('\n').enumerate() {
+        out.push_str(if index > 0 { "\n" } else { "" });
+        if (index > 0 || first) && (blank || !line.is_empty() || index == 0) {
+            out.push_str(&indent);
+        }
+        out.push_str(line);
+    }
+    Ok(out)
+}
+
 /// Methods of Python's types.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
     match value.as_str() {
@@ -150,13 +174,18 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
 }
 
 fn string_method(text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {
-    if name == "rsplit" {
-        return rsplit(text, args);
+    match name {
+        "rsplit" => return rsplit(text, args),
+        "title" => {
+            let () = from_args(args)?;
+            return Ok(python::title(text).into());
+        }
+        _ => {}
     }
     let (what,): (&str,) = from_args(args)?;
     let parts = |found: Option<(&str, &str)>, fallback: [&str; 3]| {
         let parts = found.map_or(fallback, |(before, after)| [before, what, after]);
-        Value::from(parts.map(Value::from).to_vec())
+        Value::from(Tuple::from(parts.map(Value::from)))
     };
     Ok(match name {
         "removeprefix" => text.strip_prefix(what).unwrap_or(text).into(),

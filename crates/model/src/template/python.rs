@@ -1,25 +1,43 @@
 //! Values as Python writes them: `str`, `repr` and `json.dumps`, on which the published templates rely.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
+use regex_automata::meta::Regex;
+
+/// Levels of lists and maps that are written; JSON that is read has fewer.
+const DEPTH: usize = 200;
+
+/// Bytes that one value may be written as. A list can hold the same list twice, so a small value can be long.
+const LENGTH: usize = 16 << 20;
 
 /// `str(value)`.
-pub(super) fn str(value: &Value) -> String {
+///
+/// # Errors
+/// When the text would be too long or too deep.
+pub(super) fn str(value: &Value) -> Result<String, Error> {
+    let mut out = String::new();
     match value.as_str() {
-        Some(text) => text.to_owned(),
-        None if value.is_undefined() => String::new(),
-        None => {
-            let mut out = String::new();
-            repr_into(value, &mut out);
-            out
-        }
+        Some(text) => out.push_str(text),
+        None if value.is_undefined() => {}
+        None => repr_into(value, 0, &mut out)?,
     }
+    Ok(out)
+}
+
+/// Stops a value that is too deep or has become too long.
+fn bound(depth: usize, out: &str) -> Result<(), Error> {
+    if depth > DEPTH || out.len() > LENGTH {
+        return Err(Error::new(ErrorKind::InvalidOperation, "a value too deep or too long to be written"));
+    }
+    Ok(())
 }
 
 /// `repr(value)`.
-fn repr_into(value: &Value, out: &mut String) {
+fn repr_into(value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
+    bound(depth, out)?;
     match value.kind() {
         ValueKind::Undefined => out.push_str("Undefined"),
         ValueKind::None => out.push_str("None"),
@@ -31,7 +49,7 @@ fn repr_into(value: &Value, out: &mut String) {
             out.push(if tuple { '(' } else { '[' });
             for item in value.try_iter().into_iter().flatten() {
                 out.push_str(if count > 0 { ", " } else { "" });
-                repr_into(&item, out);
+                repr_into(&item, depth + 1, out)?;
                 count += 1;
             }
             out.push_str(if tuple && count == 1 { "," } else { "" });
@@ -41,14 +59,15 @@ fn repr_into(value: &Value, out: &mut String) {
             out.push('{');
             for (index, (key, item)) in pairs(value).enumerate() {
                 out.push_str(if index > 0 { ", " } else { "" });
-                repr_into(&key, out);
+                repr_into(&key, depth + 1, out)?;
                 out.push_str(": ");
-                repr_into(&item, out);
+                repr_into(&item, depth + 1, out)?;
             }
             out.push('}');
         }
         _ => number_or_text(value, out),
     }
+    Ok(())
 }
 
 /// Keys and values of a map in order.
@@ -96,13 +115,41 @@ fn repr_text(text: &str, out: &mut String) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if c == quote => out.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            c if is_printable(c) => out.push(c),
+            c => {
+                let _ = match u32::from(c) {
+                    code @ ..0x100 => write!(out, "\\x{code:02x}"),
+                    code @ ..0x1_0000 => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
             }
-            c => out.push(c),
         }
     }
     out.push(quote);
+}
+
+/// Whether `repr` shows a character as it is: all but controls, formats, unassigned ones and wide spaces.
+fn is_printable(c: char) -> bool {
+    static HIDDEN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"[\p{Cc}\p{Cf}\p{Cn}\p{Z}&&[^ ]]").ok());
+    c == ' '
+        || c.is_ascii_graphic()
+        || !HIDDEN.as_ref().is_some_and(|hidden| hidden.is_match(&*c.encode_utf8(&mut [0; 4])))
+}
+
+/// `str.title`: the first letter of every run of letters is large, the others are small.
+pub(super) fn title(text: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for c in text.chars() {
+        if inside {
+            out.extend(c.to_lowercase());
+        } else {
+            out.extend(c.to_uppercase());
+        }
+        inside = c.is_alphabetic();
+    }
+    out
 }
 
 /// How `json.dumps` lays out its text.
@@ -127,6 +174,7 @@ pub(super) fn json(value: &Value, style: &JsonStyle) -> Result<String, Error> {
 }
 
 fn json_into(value: &Value, style: &JsonStyle, depth: usize, out: &mut String) -> Result<(), Error> {
+    bound(depth, out)?;
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),

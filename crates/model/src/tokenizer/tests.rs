@@ -6,23 +6,14 @@ mod samples;
 mod stream;
 
 use super::{Specials, Tokenizer};
-use samples::{byte_level, sentence_piece, stories};
+use samples::{ALL, sentence_piece, stories};
 
 /// The whole pipeline of the `tokenizers` crate for the same file.
 fn reference(json: &[u8]) -> tokenizers::Tokenizer {
     tokenizers::Tokenizer::from_bytes(json).unwrap()
 }
 
-fn assert_same_ids(json: &[u8], texts: &[&str]) {
-    let ours = Tokenizer::from_bytes(json, None).unwrap();
-    let theirs = reference(json);
-    for text in texts {
-        let expected = theirs.encode(*text, false).unwrap();
-        assert_eq!(ours.encode(text, Specials::Parse).unwrap(), expected.get_ids(), "{text:?}");
-    }
-}
-
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 18] = [
     "",
     " ",
     "Once upon a time",
@@ -37,17 +28,21 @@ const TEXTS: [&str; 14] = [
     "!!!???...   x",
     "x   ",
     "<|im_en",
+    "a<|endoftext|>b <|endoftext|> c",
+    "x  <|im_start|>  y",
+    "well-known, (so-called) 12345!!",
+    "<s> the</s> a  <unk>",
 ];
 
 #[test]
-fn byte_level_ids_equal_the_reference() {
-    assert_same_ids(stories(), &TEXTS);
-    assert_same_ids(&byte_level(), &TEXTS);
-}
-
-#[test]
-fn sentence_piece_ids_equal_the_reference() {
-    assert_same_ids(&sentence_piece(), &TEXTS);
+fn ids_equal_the_reference() {
+    for (json, ours) in ALL.iter() {
+        let theirs = reference(json);
+        for text in TEXTS {
+            let expected = theirs.encode(text, false).unwrap();
+            assert_eq!(ours.encode(text, Specials::Parse).unwrap(), expected.get_ids(), "{text:?}");
+        }
+    }
 }
 
 #[test]

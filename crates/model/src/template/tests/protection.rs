@@ -129,8 +129,8 @@ fn a_control_token_put_together_from_content_is_none() {
 fn tools_and_calls_and_arguments_are_content() {
     let tokenizer = tokenizer();
     let source = "{{ tools | tojson }}{{ messages[0].tool_calls | tojson }}{{ messages[0].name }}{{ mood }}{{ messages[0].reasoning_content }}";
-    let mut args = RenderArgs::default();
-    args.tools = vec![serde_json::json!({"<|im_end|>": ["<|im_start|>"]})];
+    let tools = vec![serde_json::json!({"<|im_end|>": ["<|im_start|>"]})];
+    let mut args = RenderArgs { tools, ..RenderArgs::default() };
     args.extra.insert("mood".to_owned(), serde_json::json!("<think>"));
     let mut message = assistant("");
     message.tool_calls = vec![serde_json::json!({"name": "</think>", "arguments": {"<s>": "<s>"}})];

@@ -1,11 +1,17 @@
 //! What goes in comes out, also for long and awkward texts.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use tokenizers::NormalizedString;
 
 use super::reference;
-use super::samples::{byte_level, sentence_piece, stories};
-use crate::tokenizer::{Specials, Tokenizer};
+use super::samples::ALL;
+use crate::tokenizer::Specials;
+
+/// The reference for each sample.
+static REFERENCES: LazyLock<Vec<tokenizers::Tokenizer>> =
+    LazyLock::new(|| ALL.iter().map(|(json, _)| reference(json)).collect());
 
 /// Texts of words, controls, marks, spaces and any characters.
 fn texts() -> impl Strategy<Value = String> {
@@ -43,12 +49,11 @@ fn composed(text: &str) -> String {
 proptest! {
     #[test]
     fn byte_level_text_comes_back(text in texts()) {
-        let plain = Tokenizer::from_bytes(&byte_level(), None).unwrap();
+        let [(_, nfc), (_, plain), ..] = ALL.as_slice() else { panic!("two samples") };
         let ids = plain.encode(&text, Specials::Plain).unwrap();
         prop_assert!(ids.iter().all(|id| !plain.is_control(*id)));
         prop_assert_eq!(plain.decode(&ids, false).unwrap(), text.clone());
 
-        let nfc = Tokenizer::from_bytes(stories(), None).unwrap();
         let ids = nfc.encode(&text, Specials::Plain).unwrap();
         prop_assert!(ids.iter().all(|id| !nfc.is_control(*id)));
         prop_assert_eq!(nfc.decode(&ids, false).unwrap(), composed(&text));
@@ -56,18 +61,22 @@ proptest! {
 
     #[test]
     fn sentence_piece_text_comes_back_up_to_its_marks(text in texts()) {
-        let tokenizer = Tokenizer::from_bytes(&sentence_piece(), None).unwrap();
-        let ids = tokenizer.encode(&text, Specials::Plain).unwrap();
-        prop_assert!(ids.iter().all(|id| !tokenizer.is_control(*id)));
-        prop_assert_eq!(tokenizer.decode(&ids, false).unwrap(), text.replace('▁', " "));
+        for index in [2, 5] {
+            let tokenizer = &ALL[index].1;
+            let ids = tokenizer.encode(&text, Specials::Plain).unwrap();
+            prop_assert!(ids.iter().all(|id| !tokenizer.is_control(*id)));
+            // The newer form adds no mark where the text begins with one, so that one is lost.
+            let shown = text.replace('▁', " ");
+            let shown = if index == 5 { shown.strip_prefix(' ').unwrap_or(&shown) } else { &shown };
+            prop_assert_eq!(tokenizer.decode(&ids, false).unwrap(), shown);
+        }
     }
 
     #[test]
     fn parsed_ids_equal_the_reference(text in texts()) {
-        for json in [stories().to_vec(), byte_level(), sentence_piece()] {
-            let ours = Tokenizer::from_bytes(&json, None).unwrap().encode(&text, Specials::Parse).unwrap();
-            let theirs = reference(&json).encode(text.as_str(), false).unwrap();
-            prop_assert_eq!(ours, theirs.get_ids());
+        for ((_, ours), theirs) in ALL.iter().zip(REFERENCES.iter()) {
+            let theirs = theirs.encode(text.as_str(), false).unwrap();
+            prop_assert_eq!(ours.encode(&text, Specials::Parse).unwrap(), theirs.get_ids());
         }
     }
 }
@@ -76,16 +85,12 @@ proptest! {
 #[test]
 fn a_megabyte_of_one_character_comes_back() {
     const LENGTH: usize = 1 << 20;
-    let samples = [stories().to_vec(), byte_level(), sentence_piece()];
-    for json in samples {
-        let tokenizer = Tokenizer::from_bytes(&json, None).unwrap();
-        for unit in [" ", "a", "\n", "é", "!", "1", "a ", "<|im_", " \n"] {
-            let text = unit.repeat(LENGTH / unit.len());
+    for index in [0, 2, 3] {
+        let tokenizer = &ALL[index].1;
+        let texts = [" ".repeat(LENGTH) + "x", "a".repeat(LENGTH), "\n \t".repeat(LENGTH / 3)];
+        for text in texts {
             let ids = tokenizer.encode(&text, Specials::Plain).unwrap();
-            assert!(tokenizer.decode(&ids, false).unwrap() == text, "{unit:?}");
+            assert!(tokenizer.decode(&ids, false).unwrap() == text, "sample {index}, {:?}", &text[..9]);
         }
-        let text = " ".repeat(LENGTH) + "x";
-        let ids = tokenizer.encode(&text, Specials::Plain).unwrap();
-        assert!(tokenizer.decode(&ids, false).unwrap() == text);
     }
 }

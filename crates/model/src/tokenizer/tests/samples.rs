@@ -1,6 +1,10 @@
 //! Tokenizer files of each style, small enough to read.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
+
+use crate::Tokenizer;
 
 /// The tokenizer of the default model: byte-level, with the pattern of Qwen.
 pub(super) fn stories() -> &'static [u8] {
@@ -78,3 +82,48 @@ pub(super) fn sentence_piece_value() -> Value {
 pub(super) fn sentence_piece() -> Vec<u8> {
     serde_json::to_vec(&sentence_piece_value()).unwrap()
 }
+
+/// In the style of Llama 3: numbers in groups of three, words of the vocabulary taken whole.
+pub(super) fn whole_words() -> Vec<u8> {
+    let mut value = byte_level_value();
+    value["model"]["ignore_merges"] = json!(true);
+    value["pre_tokenizer"]["pretokenizers"] = json!([
+        {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"}},
+        {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
+    ]);
+    serde_json::to_vec(&value).unwrap()
+}
+
+/// Steps that published files combine more rarely.
+pub(super) fn many_steps() -> Vec<u8> {
+    let mut value = byte_level_value();
+    value["normalizer"] = json!({"type": "Sequence", "normalizers": [{"type": "NFKC"}]});
+    value["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": [
+        {"type": "Punctuation", "behavior": "Contiguous"},
+        {"type": "Split", "behavior": "MergedWithPrevious", "invert": false, "pattern": {"String": "-"}},
+        {"type": "Split", "behavior": "Removed", "invert": true, "pattern": {"Regex": r"(?=\S)\S+|\s+"}},
+        {"type": "Digits", "individual_digits": false},
+        {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+    ]});
+    for (index, flag) in [(0, "single_word"), (1, "lstrip")] {
+        value["added_tokens"][index][flag] = json!(true);
+    }
+    serde_json::to_vec(&value).unwrap()
+}
+
+/// SentencePiece in the newer form, whose mark is put before the first piece only.
+pub(super) fn metaspace() -> Vec<u8> {
+    let mut value = sentence_piece_value();
+    value["normalizer"] = Value::Null;
+    value["pre_tokenizer"] =
+        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": false});
+    serde_json::to_vec(&value).unwrap()
+}
+
+/// Every sample with its tokenizer, read once.
+pub(super) static ALL: LazyLock<Vec<(Vec<u8>, Tokenizer)>> = LazyLock::new(|| {
+    let samples =
+        [stories().to_vec(), byte_level(), sentence_piece(), whole_words(), many_steps(), metaspace()];
+    samples.into_iter().map(|json| (json.clone(), Tokenizer::from_bytes(&json, None).unwrap())).collect()
+});

@@ -5,6 +5,8 @@
 //! anywhere else than at the start of the reply is part of the answer: a block that was not opened is never looked
 //! for, and an answer is never lost to it. White space around either part belongs to neither.
 
+use tilewright_model::Prompt;
+
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
@@ -38,13 +40,17 @@ enum State {
 }
 
 impl ReasoningSplitter {
-    /// A splitter for the reply to `prompt`, the rendered text that the model continues.
-    pub fn new(prompt: &str) -> Self {
-        let opened = match (prompt.rfind(OPEN), prompt.rfind(CLOSE)) {
-            (Some(open), Some(close)) => open > close,
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
+    /// A splitter for the reply to `prompt`.
+    pub fn new(prompt: &Prompt) -> Self {
+        Self::starting(prompt.ends_inside(OPEN, CLOSE))
+    }
+
+    /// A splitter for the reply to a prompt that was not rendered: only an opening tag at its end counts.
+    pub fn raw(prompt: &str) -> Self {
+        Self::starting(prompt.trim_end().ends_with(OPEN))
+    }
+
+    fn starting(opened: bool) -> Self {
         Self { state: if opened { State::Opened } else { State::Start }, held: String::new() }
     }
 

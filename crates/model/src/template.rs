@@ -17,12 +17,14 @@ mod clock;
 mod environment;
 mod limits;
 mod message;
+mod prompt;
 mod python;
 mod shield;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use minijinja::Environment;
@@ -30,10 +32,11 @@ use minijinja::value::Serde;
 use serde_json::{Map, Value, json};
 
 pub use self::message::{ChatRole, Message};
+pub use self::prompt::Prompt;
 
 use self::environment::NAME;
 use self::shield::Shield;
-use crate::{Code, Finding, NamedTokens, Refusal, Tokenizer};
+use crate::{Checkpoint, Code, Finding, NamedTokens, Refusal, Tokenizer};
 
 /// What to render besides the messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,35 +65,6 @@ impl Default for RenderArgs {
             continue_final_message: false,
             extra: Map::new(),
             now: None,
-        }
-    }
-}
-
-/// A rendered conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prompt {
-    text: String,
-    protected: Vec<Range<usize>>,
-}
-
-impl Prompt {
-    /// The text, exactly as the template renders it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The byte ranges of [`text`](Self::text) that came from messages and may not take part in a control token, in
-    /// order.
-    pub fn protected(&self) -> &[Range<usize>] {
-        &self.protected
-    }
-
-    /// Cuts the text.
-    fn truncate(&mut self, end: usize) {
-        self.text.truncate(end);
-        self.protected.retain(|span| span.start < end);
-        if let Some(last) = self.protected.last_mut() {
-            last.end = last.end.min(end);
         }
     }
 }
@@ -140,6 +114,27 @@ impl ChatTemplate {
         })
     }
 
+    /// The template of a checkpoint, `None` if it has none. [`TemplateSource`](crate::TemplateSource) tells which of several is taken.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_checkpoint(checkpoint: &Checkpoint, tokenizer: &Tokenizer) -> Result<Option<Self>, Refusal> {
+        let found = checkpoint.chat_template();
+        found.map(|(text, source)| Self::new(text, tokenizer, &source.to_string())).transpose()
+    }
+
+    /// The template in a file.
+    ///
+    /// # Errors
+    /// [`Code::FileUnreadable`] when the file cannot be read as text, else as [`new`](Self::new).
+    pub fn from_file(path: &Path, tokenizer: &Tokenizer) -> Result<Self, Refusal> {
+        let place = path.display().to_string();
+        let unreadable =
+            |error| Refusal::new(Code::FileUnreadable, "template", "a text file", error).at(&place);
+        let source = std::fs::read_to_string(path).map_err(unreadable)?;
+        Self::new(&source, tokenizer, &place)
+    }
+
     /// Where the template came from.
     pub fn place(&self) -> &str {
         &self.place
@@ -179,15 +174,16 @@ impl ChatTemplate {
             Refusal::with_findings(Code::TemplateInvalid, vec![finding(&error)]).at(&self.place)
         })?;
         let protected = self.protected(&env, &text, data, &fixed)?;
-        let mut prompt = Prompt { text, protected };
-        if let (true, Some(last)) = (args.continue_final_message, messages.last()) {
-            let end = end_of_content(&prompt.text, &last.content).ok_or_else(|| {
-                let expected = "its text in the rendered prompt, so that it can be continued";
-                Refusal::new(Code::MessageInvalid, "last message", expected, "none").at(&self.place)
-            })?;
-            prompt.truncate(end);
+        let prompt = Prompt::new(text, protected);
+        match messages.last() {
+            Some(last) if args.continue_final_message => {
+                prompt.continue_from(&last.content).ok_or_else(|| {
+                    let expected = "its text in the rendered prompt, so that it can be continued";
+                    Refusal::new(Code::MessageInvalid, "last message", expected, "none").at(&self.place)
+                })
+            }
+            _ => Ok(prompt),
         }
-        Ok(prompt)
     }
 
     /// The spans of `text` that came from the conversation.
@@ -323,14 +319,6 @@ fn without_generation_tags(source: &str) -> String {
         rest = &tag[end..];
     }
     out + rest
-}
-
-/// Where the last occurrence of `content` in `text` ends. Space after it counts only if the template kept it.
-fn end_of_content(text: &str, content: &str) -> Option<usize> {
-    let (trimmed, kept) = (content.trim(), content.trim_start());
-    let start = text.rfind(trimmed)?;
-    let whole = text[start..].starts_with(kept);
-    Some(start + if whole { kept.len() } else { trimmed.len() })
 }
 
 fn seconds_now() -> u64 {

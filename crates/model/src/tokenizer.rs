@@ -40,7 +40,7 @@ pub use self::stream::TextStream;
 use self::added::{Matcher, Piece};
 use self::pieces::Pieces;
 use self::vocabulary::{Lead, Vocabulary};
-use crate::{Code, Finding, Prompt, Refusal};
+use crate::{Checkpoint, Code, Finding, Prompt, Refusal};
 
 /// Whether a text may contain control tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,24 @@ impl Tokenizer {
             prefix: parts.prefix,
             named: parts.named,
         })))
+    }
+
+    /// The tokenizer of a checkpoint.
+    ///
+    /// # Errors
+    /// [`Code::CheckpointNotFound`] when it has no `tokenizer.json`, [`Code::TokenizerInvalid`] as
+    /// [`from_bytes`](Self::from_bytes) and when it has more ids than the model.
+    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Self, Refusal> {
+        let Some(json) = checkpoint.tokenizer_json() else {
+            return Err(Refusal::new(Code::CheckpointNotFound, "tokenizer.json", "a file", "none"));
+        };
+        let tokenizer = Self::from_bytes(json, checkpoint.tokenizer_config())?;
+        let (ids, rows) = (tokenizer.vocab_size(), checkpoint.config().vocab);
+        if ids > rows {
+            let expected = format!("at most {rows} ids, as many as the model has");
+            return Err(Refusal::new(Code::TokenizerInvalid, "vocabulary", expected, ids));
+        }
+        Ok(tokenizer)
     }
 
     /// One more than the highest id. Ids from here to the model's vocabulary size are padding: they are refused in

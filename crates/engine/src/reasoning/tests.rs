@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn split(prompt: &str, pieces: &[&str]) -> (String, String) {
-    let mut splitter = ReasoningSplitter::new(prompt);
+    let mut splitter = ReasoningSplitter::raw(prompt);
     let (mut reasoning, mut answer) = (String::new(), String::new());
     for parts in pieces.iter().map(|p| splitter.push(p)).collect::<Vec<_>>() {
         assert!(parts.reasoning.is_empty() || answer.is_empty(), "reasoning after the answer began");

@@ -91,3 +91,26 @@ fn the_last_message_is_continued_where_its_text_ends() {
     let cut = render(trimming, &[assistant("<a>"), assistant("x")], &args).unwrap();
     assert!(cut.protected().iter().all(|span| span.end <= cut.text().len()));
 }
+
+#[test]
+fn only_the_end_of_a_prompt_opens_a_block() {
+    let inside = |source: &str, messages: &[Message], args: &RenderArgs| {
+        render(source, messages, args).unwrap().ends_inside("<think>", "</think>")
+    };
+    let reply = RenderArgs::default();
+    let opening = format!("{TURNS}{{{{ '<think>\n' }}}}");
+    let closed = format!("{TURNS}{{{{ '<think>\n\n</think>\n\n' }}}}");
+    assert!(inside(&opening, &[user("q")], &reply));
+    assert!(inside(&opening, &[user("why </think>?")], &reply));
+    assert!(!inside(&closed, &[user("q")], &reply));
+    // What somebody said opens nothing, wherever it stands.
+    assert!(!inside(TURNS, &[user("what does <think> do?")], &reply));
+    assert!(!inside("{{ messages[0].content }}", &[user("<think>")], &reply));
+
+    let going_on =
+        RenderArgs { add_generation_prompt: false, continue_final_message: true, ..RenderArgs::default() };
+    for (text, expected) in [("<think>\nbecause", true), ("<think>\nx\n</think>\n\nSo", false), ("So", false)]
+    {
+        assert_eq!(inside(TURNS, &[user("<think>"), assistant(text)], &going_on), expected, "{text}");
+    }
+}

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use super::exp::exp;
 use super::{SamplingSet, scan};
 
 /// An id with its logit and `exp((logit - largest) / temperature)`.
@@ -33,7 +34,7 @@ pub(crate) fn support(logits: &[f32], set: &SamplingSet) -> Vec<Candidate> {
         kept.retain(|c| (f64::from(c.logit) - largest) / temperature >= floor);
     }
     for c in &mut kept {
-        c.weight = ((f64::from(c.logit) - largest) / temperature).exp();
+        c.weight = exp((f64::from(c.logit) - largest) / temperature);
     }
     if set.top_p.value < 1.0 {
         top_p(&mut kept, set.top_p.value);

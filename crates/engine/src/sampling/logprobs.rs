@@ -1,12 +1,13 @@
 //! Log-probabilities of raw logits.
 
+use super::exp::exp;
 use super::{Tokens, filter, scan};
 use crate::{Alternative, Logprobs};
 
 /// `ln Σ exp(logit)`, summed in f64 by rising id, relative to the largest so that nothing overflows.
 pub(crate) fn log_sum_exp(logits: &[f32]) -> f64 {
     let largest = f64::from(scan::max(logits));
-    largest + logits.iter().map(|&x| (f64::from(x) - largest).exp()).sum::<f64>().ln()
+    largest + logits.iter().map(|&x| exp(f64::from(x) - largest)).sum::<f64>().ln()
 }
 
 /// The log-probability of `chosen` over all of `logits`, and of the `count` most likely of `tokens`.

@@ -6,6 +6,7 @@
 //! the engine does.
 
 mod draw;
+mod exp;
 mod filter;
 mod logprobs;
 mod penalties;

@@ -96,10 +96,10 @@ fn by_definition(logits: &[f32], set: &SamplingSet) -> Vec<u32> {
     if set.top_p.value < 1.0 {
         let mut by_id = all.clone();
         by_id.sort_by_key(|c| c.id);
-        let needed = set.top_p.value * by_id.iter().map(|c| scaled(c).exp()).sum::<f64>();
+        let needed = set.top_p.value * by_id.iter().map(|c| exp(scaled(c))).sum::<f64>();
         let mut sum = 0.0;
         let reached = all.iter().position(|c| {
-            sum += scaled(c).exp();
+            sum += exp(scaled(c));
             sum >= needed
         });
         all.truncate(reached.map_or(all.len(), |i| i + 1));

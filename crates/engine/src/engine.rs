@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tilewright_backend::{Plan, Resident};
-use tilewright_model::{Config, Refusal, Tokenizer};
+use tilewright_model::{ChatTemplate, Code, Config, GenerationConfig, Refusal, StopSet, Tokenizer};
 
 use crate::device::DeviceChoice;
 use crate::request::Facts;
@@ -25,6 +25,7 @@ struct Inner {
     config: Config,
     plan: Plan,
     tokens: Tokens,
+    sampling: SamplingDefaults,
     parts: EngineParts,
 }
 
@@ -35,10 +36,12 @@ pub struct EngineParts {
     pub device: DeviceChoice,
     /// The tokenizer, if the checkpoint has one. Without it prompts and replies are ids only.
     pub tokenizer: Option<Tokenizer>,
+    /// The source of the chat template and where it was found, if the checkpoint has one.
+    pub template: Option<(String, String)>,
     /// The checkpoint's stop ids.
-    pub stop_ids: Vec<u32>,
-    /// The checkpoint's sampling defaults.
-    pub sampling: SamplingDefaults,
+    pub stop_set: StopSet,
+    /// What the checkpoint says about sampling and stop strings.
+    pub generation: GenerationConfig,
     /// How long opening took.
     pub load_time: Duration,
 }
@@ -51,7 +54,8 @@ impl Engine {
             Some(tokenizer) => Tokens::of(tokenizer, config.vocab),
             None => Tokens::all(config.vocab),
         };
-        Self(Arc::new(Inner { resident: Mutex::new(resident), config, plan, tokens, parts }))
+        let sampling = SamplingDefaults::from(&parts.generation);
+        Self(Arc::new(Inner { resident: Mutex::new(resident), config, plan, tokens, sampling, parts }))
     }
 
     /// The model's shape.
@@ -74,6 +78,24 @@ impl Engine {
         self.0.parts.tokenizer.as_ref()
     }
 
+    /// The checkpoint's chat template, compiled.
+    ///
+    /// # Errors
+    /// `template_invalid` when it cannot be used, or there is none; `tokenizer_invalid` without a tokenizer.
+    pub fn template(&self) -> Result<ChatTemplate, Refusal> {
+        let missing = |code, what| Err(Refusal::new(code, what, "one in the checkpoint", "none"));
+        let Some(tokenizer) = self.tokenizer() else { return missing(Code::TokenizerInvalid, "tokenizer") };
+        match &self.0.parts.template {
+            Some((source, place)) => ChatTemplate::new(source, tokenizer, place),
+            None => missing(Code::TemplateInvalid, "chat template"),
+        }
+    }
+
+    /// The ids that end a reply, with who names each.
+    pub fn stop_set(&self) -> &StopSet {
+        &self.0.parts.stop_set
+    }
+
     /// The ids that stand for a token: others are refused in prompts and never generated.
     pub fn tokens(&self) -> &Tokens {
         &self.0.tokens
@@ -81,7 +103,7 @@ impl Engine {
 
     /// What the checkpoint says about sampling. A request that says nothing gets this.
     pub fn sampling_defaults(&self) -> &SamplingDefaults {
-        &self.0.parts.sampling
+        &self.0.sampling
     }
 
     /// How long opening took, from the call to the model being ready.
@@ -116,8 +138,9 @@ impl Engine {
             tokens: self.tokens(),
             context,
             has_text: parts.tokenizer.is_some(),
-            stop_ids: &parts.stop_ids,
-            sampling: &parts.sampling,
+            stop_set: &parts.stop_set,
+            stop_strings: &parts.generation.stop_strings,
+            sampling: &self.0.sampling,
         }
     }
 }

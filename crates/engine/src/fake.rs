@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tilewright_backend::{Cancel, DeviceKind, KvFormat, LogitSink, Plan, Resident, Sequence, Step};
 use tilewright_model::{
-    Checkpoint, Code, Config, Family, Refusal, Rope, RopeScaling, Tokenizer, WeightFormat,
+    Checkpoint, Code, Config, Family, GenerationConfig, Refusal, Rope, RopeScaling, StopSet, StopSource,
+    Tokenizer, WeightFormat,
 };
 
 use crate::device::DeviceChoice;
-use crate::sampling::SamplingDefaults;
 use crate::{Engine, EngineParts};
 
 /// From all ids of a sequence to the logits after the last.
@@ -100,8 +100,9 @@ fn build(
     let parts = EngineParts {
         device: DeviceChoice { kind: DeviceKind::Cpu, reason: "fake".into() },
         tokenizer,
-        stop_ids: stop_ids.to_vec(),
-        sampling: SamplingDefaults::default(),
+        template: None,
+        stop_set: StopSet::union([(StopSource::Config, stop_ids.to_vec())]),
+        generation: GenerationConfig::default(),
         load_time: Duration::ZERO,
     };
     (Engine::from_parts(Box::new(fake), parts), watch)

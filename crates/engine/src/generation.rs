@@ -78,7 +78,7 @@ impl<'c> Generation<'c> {
         let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, completion_tokens: 0 };
         Ok(Self {
             sampler,
-            reply: ReplyText::new(engine.tokenizer(), &checked.request),
+            reply: ReplyText::new(engine.tokenizer(), &checked.request, &checked.stop_strings),
             logits: vec![0.0; engine.config().vocab],
             phase: Phase::Prefill,
             ready: VecDeque::new(),

@@ -34,4 +34,7 @@ pub use request::{MAX_ALTERNATIVES, Request};
 pub use sampling::Sampling;
 pub use score::{Score, ScoreOptions};
 pub use tilewright_backend::{Cancel, DeviceKind, KvFormat, Plan, Progress, Resident, Stage};
-pub use tilewright_model::{Code, Config, Finding, Refusal, WeightFormat};
+pub use tilewright_model::{
+    ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Refusal, RenderArgs, Specials,
+    StopSet, Tokenizer, WeightFormat,
+};

@@ -29,7 +29,7 @@ pub struct Request {
     pub stop: Vec<String>,
     /// Ids that end the reply, besides the checkpoint's.
     pub stop_ids: Vec<u32>,
-    /// Do not stop at the checkpoint's own stop set. Its ids may still be drawn.
+    /// Do not stop at the checkpoint's own stop set and stop strings. Its ids may still be drawn.
     pub ignore_eos: bool,
     /// Keep the stop string (or the text of the stop id) at the end of the text.
     pub include_stop: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_model::{Code, Finding, Refusal};
+use tilewright_model::{Code, Finding, Refusal, StopSet};
 
 use super::{MAX_ALTERNATIVES, Request};
 use crate::sampling::{SamplingDefaults, SamplingSet, Tokens};
@@ -16,7 +16,9 @@ pub(crate) struct Facts<'a> {
     /// Whether ids can be turned into text.
     pub(crate) has_text: bool,
     /// The checkpoint's stop ids.
-    pub(crate) stop_ids: &'a [u32],
+    pub(crate) stop_set: &'a StopSet,
+    /// The checkpoint's stop strings.
+    pub(crate) stop_strings: &'a [String],
     /// The checkpoint's sampling defaults.
     pub(crate) sampling: &'a SamplingDefaults,
 }
@@ -28,6 +30,8 @@ pub(crate) struct Checked {
     pub(crate) max_tokens: usize,
     /// Ids that end the reply, by rising id.
     pub(crate) stop_ids: Vec<u32>,
+    /// Strings that end the reply.
+    pub(crate) stop_strings: Vec<String>,
     /// The settings in effect.
     pub(crate) sampling: SamplingSet,
 }
@@ -38,16 +42,18 @@ impl Checked {
     /// # Errors
     /// `request_invalid` with every bad field, else `sampling_invalid` with every bad value, else `context_full`.
     pub(crate) fn new(request: Request, facts: &Facts<'_>) -> Result<Self, Refusal> {
-        let mut stops: BTreeSet<u32> = request.stop_ids.iter().copied().collect();
+        let mut stop_ids: BTreeSet<u32> = request.stop_ids.iter().copied().collect();
+        let mut stop_strings = request.stop.clone();
         if !request.ignore_eos {
-            stops.extend(facts.stop_ids);
+            stop_ids.extend(facts.stop_set.ids());
+            stop_strings.extend_from_slice(facts.stop_strings);
         }
-        let stop_ids: Vec<u32> = stops.into_iter().collect();
+        let stop_ids: Vec<u32> = stop_ids.into_iter().collect();
 
         Refusal::check(Code::RequestInvalid, fields(&request, &stop_ids, facts))?;
         let sampling = facts.sampling.resolve(&request.sampling, facts.tokens)?;
         let max_tokens = fit(&request, facts.context)?;
-        Ok(Self { request, max_tokens, stop_ids, sampling })
+        Ok(Self { request, max_tokens, stop_ids, stop_strings, sampling })
     }
 }
 

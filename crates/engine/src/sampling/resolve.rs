@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
 
-use tilewright_model::{Code, Finding, Refusal};
+use tilewright_model::{Code, Finding, GenerationConfig, Refusal};
 
 use super::{Origin, Sampling, SamplingSet, Setting, Tokens};
 
@@ -21,6 +21,19 @@ pub struct SamplingDefaults {
     pub top_p: Option<f64>,
     pub min_p: Option<f64>,
     pub repetition_penalty: Option<f64>,
+}
+
+impl From<&GenerationConfig> for SamplingDefaults {
+    fn from(stated: &GenerationConfig) -> Self {
+        Self {
+            do_sample: stated.do_sample,
+            temperature: stated.temperature,
+            top_k: stated.top_k.map(|k| i64::try_from(k).unwrap_or(i64::MAX)),
+            top_p: stated.top_p,
+            min_p: stated.min_p,
+            repetition_penalty: stated.repetition_penalty,
+        }
+    }
 }
 
 impl SamplingDefaults {

@@ -15,11 +15,11 @@ pub(crate) struct ReplyText {
 pub(crate) type Certain = (String, Option<String>);
 
 impl ReplyText {
-    pub(crate) fn new(tokenizer: Option<&Tokenizer>, request: &Request) -> Self {
+    pub(crate) fn new(tokenizer: Option<&Tokenizer>, request: &Request, stops: &[String]) -> Self {
         let begin = if request.continuation { TextStream::continuing } else { TextStream::new };
         Self {
             stream: tokenizer.map(|tokenizer| begin(tokenizer, !request.show_special)),
-            stops: StopStrings::new(request.stop.clone()),
+            stops: StopStrings::new(stops.to_vec()),
         }
     }
 

@@ -1,14 +1,21 @@
+use tilewright_model::StopSource;
+
 use super::*;
 use crate::Sampling;
 
 const CONTEXT: usize = 16;
+
+fn stop_set(ids: &[u32]) -> StopSet {
+    StopSet::union([(StopSource::Config, ids.to_vec())])
+}
 
 fn check(request: Request) -> Result<Checked, Refusal> {
     let facts = Facts {
         tokens: &Tokens::all(10),
         context: CONTEXT,
         has_text: true,
-        stop_ids: &[9, 7],
+        stop_set: &stop_set(&[9, 7]),
+        stop_strings: &["bye".to_owned()],
         sampling: &SamplingDefaults::default(),
     };
     Checked::new(request, &facts)
@@ -27,10 +34,12 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
-fn stop_ids_are_joined_and_ignore_eos_drops_only_the_checkpoints() {
-    let request = Request { stop_ids: vec![3, 7], ..Request::new([1]) };
-    assert_eq!(check(request.clone()).unwrap().stop_ids, [3, 7, 9]);
-    assert_eq!(check(Request { ignore_eos: true, ..request }).unwrap().stop_ids, [3, 7]);
+fn stops_are_joined_and_ignore_eos_drops_only_the_checkpoints() {
+    let request = Request { stop_ids: vec![3, 7], stop: vec!["END".into()], ..Request::new([1]) };
+    let checked = check(request.clone()).unwrap();
+    assert_eq!((checked.stop_ids, checked.stop_strings), (vec![3, 7, 9], vec!["END".into(), "bye".into()]));
+    let checked = check(Request { ignore_eos: true, ..request }).unwrap();
+    assert_eq!((checked.stop_ids, checked.stop_strings), (vec![3, 7], vec!["END".into()]));
 }
 
 #[test]
@@ -78,7 +87,8 @@ fn stop_strings_need_a_tokenizer() {
         tokens: &Tokens::all(10),
         context: CONTEXT,
         has_text: false,
-        stop_ids: &[],
+        stop_set: &StopSet::default(),
+        stop_strings: &[],
         sampling: &SamplingDefaults::default(),
     };
     let refusal = Checked::new(request, &facts).err().unwrap();

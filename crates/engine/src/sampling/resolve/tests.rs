@@ -27,6 +27,12 @@ fn request_wins_over_checkpoint_over_engine() {
 }
 
 #[test]
+fn the_story_model_says_how_it_is_sampled() {
+    let checkpoint = tilewright_model::Checkpoint::embedded().unwrap();
+    assert_eq!(SamplingDefaults::from(checkpoint.generation_config()), stated());
+}
+
+#[test]
 fn without_a_word_the_engine_is_greedy() {
     let set = resolve(Sampling::default()).unwrap();
     assert!(set.is_greedy());

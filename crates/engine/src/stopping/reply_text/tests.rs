@@ -6,7 +6,7 @@ use crate::fake::tokenizer;
 
 /// The pieces of `ids`, up to a stop string.
 fn pieces(tokenizer: &Tokenizer, ids: &[u32], request: &Request) -> (Vec<String>, Option<String>) {
-    let mut text = ReplyText::new(Some(tokenizer), request);
+    let mut text = ReplyText::new(Some(tokenizer), request, &request.stop);
     let mut pieces = Vec::new();
     for (i, &id) in ids.iter().enumerate() {
         let (piece, found) = text.push(id, i >= request.min_tokens).unwrap();
@@ -84,7 +84,7 @@ fn special_tokens_show_only_on_request() {
 
 #[test]
 fn without_a_tokenizer_there_is_no_text() {
-    let mut text = ReplyText::new(None, &Request::default());
+    let mut text = ReplyText::new(None, &Request::default(), &[]);
     assert_eq!(text.push(7, true), Ok((String::new(), None)));
     assert_eq!(text.finish(), (String::new(), None));
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tilewright_backend::{Plan, Resident};
-use tilewright_model::{ChatTemplate, Code, Config, GenerationConfig, Refusal, StopSet, Tokenizer};
+use tilewright_model::{Config, GenerationConfig, Refusal, StopSet, Tokenizer};
 
 use crate::device::DeviceChoice;
 use crate::request::Facts;
@@ -78,19 +78,6 @@ impl Engine {
         self.0.parts.tokenizer.as_ref()
     }
 
-    /// The checkpoint's chat template, compiled.
-    ///
-    /// # Errors
-    /// `template_invalid` when it cannot be used, or there is none; `tokenizer_invalid` without a tokenizer.
-    pub fn template(&self) -> Result<ChatTemplate, Refusal> {
-        let missing = |code, what| Err(Refusal::new(code, what, "one in the checkpoint", "none"));
-        let Some(tokenizer) = self.tokenizer() else { return missing(Code::TokenizerInvalid, "tokenizer") };
-        match &self.0.parts.template {
-            Some((source, place)) => ChatTemplate::new(source, tokenizer, place),
-            None => missing(Code::TemplateInvalid, "chat template"),
-        }
-    }
-
     /// The ids that end a reply, with who names each.
     pub fn stop_set(&self) -> &StopSet {
         &self.0.parts.stop_set
@@ -129,6 +116,11 @@ impl Engine {
     /// a sequence holds is asked of the device after every call.
     pub(crate) fn resident(&self) -> MutexGuard<'_, Box<dyn Resident>> {
         self.0.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The source of the chat template and where it was found.
+    pub(crate) fn template_source(&self) -> Option<&(String, String)> {
+        self.0.parts.template.as_ref()
     }
 
     /// What requests in a sequence of `context` positions are checked against.

@@ -21,6 +21,7 @@ mod request;
 pub mod sampling;
 mod score;
 mod stopping;
+mod text;
 
 pub use conversation::Conversation;
 pub use device::DeviceChoice;

@@ -37,14 +37,17 @@
 //! its product is eight fused multiply-adds an element in order of the inner index.
 
 pub mod arena;
+pub mod bind;
 pub mod build;
 pub mod emit;
 pub mod interp;
 pub mod ir;
+pub mod pipeline;
 pub mod types;
 pub mod verify;
 
 pub use build::{Builder, Element, Factor, Matrix, Operand, Value, Vec2, Vec4, View, kernel};
 pub use ir::{Access, Kernel, Launch};
+pub use pipeline::{Order, Pipeline, ResourceKind, Stage};
 pub use types::{Literal, Scalar, Type, Width};
 pub use verify::{Rejection, Rule, Verified, verify};

@@ -74,7 +74,8 @@ macro_rules! constant {
     )*};
 }
 
-constant!(f32, i32, u32, bool);
+// One integer type and one float type, so that a plain `0` or `0.0` has a type.
+constant!(f32, i32, bool);
 
 impl<'k, S: Carried<'k>, const N: usize> Carried<'k> for [S; N] {
     fn values(&self, into: &mut Vec<ValueId>) {

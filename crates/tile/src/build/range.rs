@@ -60,6 +60,12 @@ impl Builder {
         Range { k: self, start, end, step: 1, contiguous: 1, whole: false }
     }
 
+    /// The indices `0..end`.
+    #[track_caller]
+    pub fn below<'k>(&'k self, end: impl Operand<'k, i32>) -> Range<'k> {
+        self.range(0, end)
+    }
+
     #[track_caller]
     fn strided<'k>(
         &'k self,

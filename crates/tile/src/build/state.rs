@@ -243,6 +243,16 @@ impl Builder {
         value.value(self)
     }
 
+    /// An i32 constant.
+    pub fn i32(&self, value: i32) -> Value<'_, i32> {
+        value.value(self)
+    }
+
+    /// An f32 constant.
+    pub fn f32(&self, value: f32) -> Value<'_, f32> {
+        value.value(self)
+    }
+
     /// An integer passed at launch, within `range`.
     #[track_caller]
     pub fn argument(&self, name: &str, range: std::ops::RangeInclusive<i32>) -> Value<'_, i32> {

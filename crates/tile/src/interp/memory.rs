@@ -32,6 +32,17 @@ pub struct Slice {
     pub bytes: u64,
 }
 
+impl Slice {
+    pub(super) const fn range(self) -> crate::bind::Range {
+        crate::bind::Range { buffer: self.buffer.0 as u64, offset: self.offset, bytes: self.bytes }
+    }
+
+    /// `bytes` of this slice from `offset`.
+    pub const fn part(self, offset: u64, bytes: u64) -> Self {
+        Self { buffer: self.buffer, offset: self.offset + offset, bytes }
+    }
+}
+
 /// What a parameter is bound to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
@@ -151,6 +162,11 @@ impl Memory {
         let bytes = &mut self.buffers[buffer.0];
         bytes.defined.fill(u64::MAX);
         &mut bytes.data
+    }
+
+    /// Makes every byte of a buffer unwritten again.
+    pub fn forget(&mut self, buffer: BufferId) {
+        self.buffers[buffer.0].forget();
     }
 
     /// The elements of a buffer as f32, NaN where nothing was written.

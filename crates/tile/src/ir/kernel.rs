@@ -226,6 +226,22 @@ impl Kernel {
         &self.mistakes
     }
 
+    /// The name of a parameter.
+    pub fn param_name(&self, param: Param) -> &str {
+        match param {
+            Param::Buffer(buffer) => &self.buffers[buffer].name,
+            Param::Argument(argument) => &self.arguments[argument].name,
+        }
+    }
+
+    /// The element type of a buffer, or the type of a scalar.
+    pub fn scalar_of(&self, param: Param) -> Scalar {
+        match param {
+            Param::Buffer(buffer) => self.buffers[buffer].element,
+            Param::Argument(argument) => self.arguments[argument].scalar,
+        }
+    }
+
     /// The type of a value.
     pub fn ty(&self, value: ValueId) -> Type {
         self.defs[value].ty

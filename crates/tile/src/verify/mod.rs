@@ -43,14 +43,24 @@ pub use rule::{Finding, Level, Rejection, Rule};
 
 use analysis::Analysis;
 
-/// A kernel that passed, with what was proven of it.
-#[derive(Clone, Debug)]
-pub struct Verified<T = Kernel> {
-    item: T,
-    facts: Facts,
+/// Something that can be verified, and what is then known of it.
+pub trait Subject {
+    /// What verification proves.
+    type Facts;
 }
 
-impl<T> Deref for Verified<T> {
+impl Subject for Kernel {
+    type Facts = Facts;
+}
+
+/// What passed verification, with what was proven of it. There is no other way to make one.
+#[derive(Clone, Debug)]
+pub struct Verified<T: Subject = Kernel> {
+    item: T,
+    facts: T::Facts,
+}
+
+impl<T: Subject> Deref for Verified<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -58,9 +68,13 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-impl<T> Verified<T> {
+impl<T: Subject> Verified<T> {
+    pub(crate) const fn new(item: T, facts: T::Facts) -> Self {
+        Self { item, facts }
+    }
+
     /// What was proven.
-    pub fn facts(&self) -> &Facts {
+    pub const fn facts(&self) -> &T::Facts {
         &self.facts
     }
 }
@@ -81,7 +95,7 @@ pub fn verify_for(kernel: Kernel, limits: &Limits) -> Result<Verified, Rejection
     let mut findings = Findings { names: Names::new(&kernel), kernel: &kernel, list: Vec::new() };
     let facts = check(&kernel, limits, &mut findings);
     match (facts, findings.list) {
-        (Some(facts), list) if list.is_empty() => Ok(Verified { item: kernel, facts }),
+        (Some(facts), list) if list.is_empty() => Ok(Verified::new(kernel, facts)),
         (_, findings) => Err(Rejection { kernel: kernel.name.clone(), findings }),
     }
 }

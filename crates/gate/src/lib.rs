@@ -1,3 +1,4 @@
 //! Validation and measurement: seeded checkpoints, gates, reports.
 
+pub mod probe;
 pub mod seeded;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tilewright_model::convert::{Arm, BlobType, ConvertOptions, convert, restamp};
 use tilewright_model::manifest::{BLOB, MANIFEST};
+use tilewright_model::reference::Reference;
 use tilewright_model::{Checkpoint, Code};
 
 const TYPES: [(&str, BlobType); 2] = [("f64", BlobType::F64), ("f32", BlobType::F32)];
@@ -49,6 +50,44 @@ fn files_are_those_of_the_numpy_converter() {
 }
 
 #[test]
+fn the_pair_is_the_same_model() {
+    let prompt: Vec<u32> = (3..12).collect();
+    for name in ["llama3-rope-scaling", "qwen2-bias", "qwen3-sharded-f16", "qwen3-untied-mqa-f32"] {
+        let source = open(name);
+        let expected = Reference::new(&source).unwrap().forward(&prompt);
+        for (_, dtype) in TYPES {
+            let out = tempfile::tempdir().unwrap();
+            convert(&source, out.path(), &options(dtype), &mut |_, _| {}).unwrap();
+            let pair = Checkpoint::open(out.path()).unwrap();
+            assert_eq!(Reference::new(&pair).unwrap().forward(&prompt), expected, "{name}");
+
+            // And converting the pair gives the pair.
+            let again = tempfile::tempdir().unwrap();
+            convert(&pair, again.path(), &options(dtype), &mut |_, _| {}).unwrap();
+            for file in [MANIFEST, BLOB] {
+                let read = |dir: &Path| std::fs::read(dir.join(file)).unwrap();
+                assert!(read(out.path()) == read(again.path()), "{name} {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn f64_values_that_f32_cannot_hold_are_refused() {
+    let out = tempfile::tempdir().unwrap();
+    convert(&open("qwen3-tiny"), out.path(), &options(BlobType::F64), &mut |_, _| {}).unwrap();
+    let blob = out.path().join(BLOB);
+    let mut bytes = std::fs::read(&blob).unwrap();
+    bytes[..8].copy_from_slice(&0.1f64.to_le_bytes());
+    std::fs::write(&blob, bytes).unwrap();
+    let pair = Checkpoint::open(out.path()).unwrap();
+    let narrow = tempfile::tempdir().unwrap();
+    let refusal = convert(&pair, narrow.path(), &options(BlobType::F32), &mut |_, _| {}).unwrap_err();
+    assert_eq!(refusal.code(), Code::InexactConversion);
+    assert!(names(narrow.path()).is_empty());
+}
+
+#[test]
 fn progress_ends_at_the_size_of_the_blob() {
     let out = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
@@ -71,6 +110,7 @@ fn a_pair_that_is_there_is_replaced_only_when_asked() {
     let second = ConvertOptions { overwrite: true, ..options(BlobType::F32) };
     convert(&source, out.path(), &second, &mut |_, _| {}).unwrap();
     assert_eq!(names(out.path()), [MANIFEST, BLOB]);
+    assert!(Checkpoint::open(out.path()).is_ok());
 }
 
 #[test]

@@ -43,11 +43,17 @@ pub mod emit;
 pub mod interp;
 pub mod ir;
 pub mod pipeline;
+pub mod report;
+pub mod schedule;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod types;
 pub mod verify;
 
 pub use build::{Builder, Element, Factor, Matrix, Operand, Value, Vec2, Vec4, View, kernel};
 pub use ir::{Access, Kernel, Launch};
 pub use pipeline::{Order, Pipeline, ResourceKind, Stage};
+pub use report::Report;
+pub use schedule::Schedule;
 pub use types::{Literal, Scalar, Type, Width};
 pub use verify::{Rejection, Rule, Verified, verify};

@@ -62,7 +62,6 @@ macro_rules! constant_first {
 constant_first! {
     f32 => f32: Add add, Sub sub, Mul mul, Div div;
     i32 => i32: Add add, Sub sub, Mul mul, Div div;
-    u32 => i32: Add add, Sub sub, Mul mul, Div div;
     u32 => u32: Add add, Sub sub, Mul mul, Div div;
 }
 

@@ -164,7 +164,8 @@ impl Analysis {
         let fits = span == integer::arithmetic(op, scalar, a.span, b.span);
         let form = form.or_else(each).filter(|_| fits);
         let form = form.unwrap_or_else(|| Form::symbol(Symbol::Value(value)));
-        self.close(Integer { span, form, wrapped: left || a.wrapped || b.wrapped }, value)
+        let wrapped = integer::wraps(op, left, (a.span, a.wrapped), (b.span, b.wrapped));
+        self.close(Integer { span, form, wrapped }, value)
     }
 
     /// Narrows the span by what the form can be.

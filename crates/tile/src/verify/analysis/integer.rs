@@ -67,6 +67,14 @@ const fn ones_covering(value: i64) -> i64 {
     if value <= 0 { 0 } else { (1 << (64 - value.leading_zeros())) - 1 }
 }
 
+/// Whether the result may have wrapped, when an operand may have or the operation may now. Taking bits by a mask that
+/// is not negative is meant to cut a number down, as in a hash.
+pub(super) fn wraps(op: Arithmetic, left: bool, a: (Span, bool), b: (Span, bool)) -> bool {
+    let masks = |span: Span| op == Arithmetic::And && span.low >= 0;
+    let cut = masks(a.0) && !a.1 || masks(b.0) && !b.1;
+    !cut && (left || a.1 || b.1)
+}
+
 /// What a comparison gives, if the spans settle it.
 pub(super) const fn compare(op: Comparison, a: Span, b: Span) -> Option<bool> {
     match op {

@@ -163,7 +163,7 @@ impl Evaluator<'_> {
                     _ => Vec::new(),
                 };
                 below.push(Bounded { value, slack: 0 });
-                let wrapped = left || x.wrapped || y.wrapped;
+                let wrapped = integer::wraps(op, left, (x.span, x.wrapped), (y.span, y.wrapped));
                 Refined { span: fitted.meet(span), wrapped, below: if escapes { leaf.below } else { below } }
             }
             OpKind::Select(condition, a, b) => {

@@ -21,7 +21,10 @@
 
 mod added;
 mod components;
+mod config;
+mod decoder;
 mod file;
+mod model;
 mod pieces;
 mod stream;
 #[cfg(test)]
@@ -34,7 +37,7 @@ use serde_json::Value;
 use tokenizers::Model as _;
 use tokenizers::models::bpe::BPE;
 
-pub use self::file::NamedTokens;
+pub use self::config::NamedTokens;
 pub use self::stream::TextStream;
 
 use self::added::{Matcher, Piece};

@@ -9,7 +9,7 @@ mod refusals;
 use serde_json::json;
 
 use super::{ChatRole, ChatTemplate, Message, Prompt, RenderArgs};
-use crate::{Refusal, Tokenizer};
+use crate::{Code, Refusal, Tokenizer};
 
 /// The tokenizer of the default model with the control tokens of a reasoning model.
 fn tokenizer() -> Tokenizer {
@@ -113,4 +113,17 @@ fn only_the_end_of_a_prompt_opens_a_block() {
     {
         assert_eq!(inside(TURNS, &[user("<think>"), assistant(text)], &going_on), expected, "{text}");
     }
+}
+
+#[test]
+fn a_template_is_read_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chat.jinja");
+    let missing = ChatTemplate::from_file(&path, &tokenizer()).unwrap_err();
+    assert_eq!(missing.code(), Code::FileUnreadable);
+    std::fs::write(&path, TURNS).unwrap();
+    let template = ChatTemplate::from_file(&path, &tokenizer()).unwrap();
+    assert!(template.place().ends_with("chat.jinja"));
+    std::fs::write(&path, [0xFF]).unwrap();
+    assert_eq!(ChatTemplate::from_file(&path, &tokenizer()).unwrap_err().code(), Code::FileUnreadable);
 }

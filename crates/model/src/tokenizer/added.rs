@@ -4,7 +4,10 @@
 //! runs of white space and single characters: the model produces them from ordinary text as well, so they are
 //! matched in every text.
 
+use std::sync::LazyLock;
+
 use aho_corasick::{AhoCorasick, MatchKind};
+use regex_automata::meta::Regex;
 use serde::Deserialize;
 
 use crate::{Code, Finding, Refusal};
@@ -118,7 +121,8 @@ impl Matcher {
     }
 }
 
-/// A word character in the sense of `\w`.
+/// A word character in the sense of `\w`: letters, marks, digits and joiners.
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\w").ok());
+    WORD.as_ref().is_some_and(|word| word.is_match(&*c.encode_utf8(&mut [0; 4])))
 }

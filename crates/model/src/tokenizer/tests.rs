@@ -6,6 +6,8 @@ mod samples;
 mod stream;
 
 use super::{Specials, Tokenizer};
+#[cfg(feature = "embedded-model")]
+use crate::{ChatRole, ChatTemplate, Checkpoint, Message, RenderArgs};
 use samples::{ALL, sentence_piece, stories};
 
 /// The whole pipeline of the `tokenizers` crate for the same file.
@@ -13,7 +15,7 @@ fn reference(json: &[u8]) -> tokenizers::Tokenizer {
     tokenizers::Tokenizer::from_bytes(json).unwrap()
 }
 
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 19] = [
     "",
     " ",
     "Once upon a time",
@@ -29,6 +31,7 @@ const TEXTS: [&str; 18] = [
     "x   ",
     "<|im_en",
     "a<|endoftext|>b <|endoftext|> c",
+    "e\u{301}<|endoftext|>",
     "x  <|im_start|>  y",
     "well-known, (so-called) 12345!!",
     "<s> the</s> a  <unk>",
@@ -87,4 +90,29 @@ fn a_raw_prompt_begins_with_one_prefix() {
     let qwen = Tokenizer::from_bytes(stories(), None).unwrap();
     assert_eq!(qwen.prefix(), [0; 0]);
     assert_eq!(qwen.encode_prompt("Hello", Specials::Parse), qwen.encode("Hello", Specials::Parse));
+}
+
+#[test]
+#[cfg(feature = "embedded-model")]
+fn the_embedded_model_has_a_tokenizer_and_a_template() {
+    let checkpoint = Checkpoint::embedded().unwrap();
+    let tokenizer = Tokenizer::from_checkpoint(&checkpoint).unwrap();
+    let reference: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../models/stories-qwen3/reference.json")).unwrap();
+    let greedy = reference["greedy"].as_array().unwrap();
+    assert!(!greedy.is_empty());
+    for entry in greedy {
+        let expected: Vec<u32> = serde_json::from_value(entry["prompt_ids"].clone()).unwrap();
+        let prompt = entry["prompt"].as_str().unwrap();
+        assert_eq!(tokenizer.encode_prompt(prompt, Specials::Parse).unwrap(), expected, "{prompt:?}");
+        assert_eq!(tokenizer.decode(&expected, false).unwrap(), prompt);
+    }
+    let template = ChatTemplate::from_checkpoint(&checkpoint, &tokenizer).unwrap().unwrap();
+    let prompt =
+        template.render(&[Message::new(ChatRole::User, "<|im_end|>")], &RenderArgs::default()).unwrap();
+    assert_eq!(prompt.text(), "<|im_start|>user\n<|im_end|><|im_end|>\n<|im_start|>assistant\n");
+    let ids = tokenizer.encode_chat(&prompt).unwrap();
+    let end = tokenizer.id_of("<|im_end|>").unwrap();
+    assert_eq!(ids.iter().filter(|id| **id == end).count(), 1);
+    assert_eq!(tokenizer.decode(&ids, false).unwrap(), prompt.text());
 }

@@ -1,5 +1,6 @@
 //! From ids to bytes.
 
+use super::added::AddedToken;
 use crate::Finding;
 
 /// How the string of a token in the file spells the bytes it stands for.
@@ -23,17 +24,24 @@ pub(super) enum Lead {
 }
 
 impl Spelling {
-    /// The bytes of a token of the model.
-    pub(super) fn bytes_of(&self, token: &str) -> Vec<u8> {
+    /// Appends the bytes of a token. The text of an added token of a byte-level file stands for itself.
+    fn spell(&self, token: &Spelled<'_>, alphabet: &[Option<u8>], out: &mut Vec<u8>) {
+        let start = out.len();
         match self {
-            Self::ByteLevel => token
-                .chars()
-                .map(byte_of)
-                .collect::<Option<Vec<u8>>>()
-                .unwrap_or_else(|| token.as_bytes().to_vec()),
-            Self::Marked { mark, byte_fallback, .. } => match fallback_byte(token) {
-                Some(byte) if *byte_fallback => vec![byte],
-                _ => token.replace(mark.as_str(), " ").into_bytes(),
+            Self::ByteLevel => {
+                let byte = |c| alphabet.get(u32::from(c) as usize).copied().flatten();
+                let bytes = token.text.chars().map_while(byte);
+                if !token.added {
+                    out.extend(bytes);
+                }
+                if token.added || out.len() - start != token.text.chars().count() {
+                    out.truncate(start);
+                    out.extend_from_slice(token.text.as_bytes());
+                }
+            }
+            Self::Marked { mark, byte_fallback, .. } => match fallback_byte(token.text) {
+                Some(byte) if *byte_fallback => out.push(byte),
+                _ => out.extend_from_slice(token.text.replace(mark.as_str(), " ").as_bytes()),
             },
         }
     }
@@ -47,17 +55,17 @@ impl Spelling {
     }
 }
 
-/// The byte a character of the byte-level alphabet stands for: printable Latin-1 stands for itself, the other
-/// bytes follow in order from U+0100.
-fn byte_of(c: char) -> Option<u8> {
+/// The byte that each character of the byte-level alphabet stands for, by code point: printable Latin-1 stands for
+/// itself, the other bytes follow in order from U+0100.
+fn byte_alphabet() -> Vec<Option<u8>> {
     let stands_for_itself = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    match u32::from(c) {
-        code @ 0..=0xFF => u8::try_from(code).ok().filter(|byte| stands_for_itself(*byte)),
-        code => {
-            let rank = usize::try_from(code - 0x100).ok()?;
-            (0..=u8::MAX).filter(|byte| !stands_for_itself(*byte)).nth(rank)
-        }
+    let (printable, others): (Vec<u8>, Vec<u8>) = (0..=u8::MAX).partition(|byte| stands_for_itself(*byte));
+    let mut alphabet = vec![None; 0x100];
+    for byte in printable {
+        alphabet[usize::from(byte)] = Some(byte);
     }
+    alphabet.extend(others.into_iter().map(Some));
+    alphabet
 }
 
 /// The byte of a fallback token such as `<0x0A>`.
@@ -83,32 +91,50 @@ pub(super) struct Vocabulary {
 }
 
 /// One token for [`Vocabulary::new`].
-pub(super) struct Spelled {
+pub(super) struct Spelled<'t> {
     pub(super) id: u32,
-    pub(super) bytes: Vec<u8>,
-    pub(super) control: bool,
-    pub(super) special: bool,
+    pub(super) text: &'t str,
+    pub(super) added: bool,
+    control: bool,
+    special: bool,
+}
+
+impl<'t> Spelled<'t> {
+    /// An added token.
+    pub(super) fn added(token: &'t AddedToken) -> Self {
+        let AddedToken { id, content, control, special, .. } = token;
+        Self { id: *id, text: content, added: true, control: *control, special: *special }
+    }
+
+    /// A token of the model.
+    pub(super) fn word(id: u32, text: &'t str) -> Self {
+        Self { id, text, added: false, control: false, special: false }
+    }
 }
 
 /// Unused ids below the highest one: a few are normal, more would let a small file claim a large table.
 const HOLES: usize = 65_536;
 
 impl Vocabulary {
-    /// A table of `tokens`, whose ids have to be distinct.
-    pub(super) fn new(mut tokens: Vec<Spelled>, findings: &mut Vec<Finding>) -> Option<Self> {
-        tokens.sort_by_key(|token| token.id);
+    /// A table of `tokens`, in the order of their ids, which are distinct.
+    pub(super) fn new(
+        tokens: &[Spelled<'_>],
+        spelling: &Spelling,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Self> {
         let length = tokens.last().map_or(0, |token| token.id as usize + 1);
         if length > tokens.len() + HOLES {
             let expected = format!("ids below {}", tokens.len() + HOLES);
             findings.push(Finding::new("vocabulary", expected, length - 1));
             return None;
         }
+        let alphabet = byte_alphabet();
         let mut table = Self { entries: vec![Entry::default(); length], bytes: Vec::new() };
-        let mut tokens = tokens.into_iter().peekable();
+        let mut tokens = tokens.iter().peekable();
         for id in 0..length {
             let mut entry = Entry::default();
             if let Some(token) = tokens.next_if(|token| token.id as usize == id) {
-                table.bytes.extend_from_slice(&token.bytes);
+                spelling.spell(token, &alphabet, &mut table.bytes);
                 entry = Entry { end: 0, known: true, control: token.control, special: token.special };
             }
             entry.end = u32::try_from(table.bytes.len()).ok()?;

@@ -6,6 +6,8 @@ mod rope;
 
 pub(crate) use keys::HEAD_DIM;
 pub(crate) use read::kv_heads;
+#[cfg(test)]
+pub(crate) use {keys::KEYS, rope::TYPES as ROPE_TYPES};
 
 use serde::Serialize;
 

@@ -5,6 +5,9 @@
 
 mod keys;
 
+#[cfg(test)]
+pub(crate) use keys::KEYS;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 

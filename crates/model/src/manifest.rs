@@ -8,6 +8,8 @@
 mod keys;
 mod read;
 
+#[cfg(test)]
+pub(crate) use keys::KEYS;
 pub use read::ReadManifest;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,8 @@
 //! are code beside each table.
 
 pub(crate) mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

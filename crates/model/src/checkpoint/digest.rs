@@ -4,11 +4,16 @@
 //! edited in place changes it, whatever the file's times say; times, names of files and the split into shards do
 //! not. So a cache keyed by it is invalidated by content and nothing else.
 //!
-//! Cost: one read of the weights, on every core. BLAKE3 takes them faster than a disk gives them (a few GB/s a
-//! core), so no shortcut by times or samples is taken.
+//! Cost: one read of the weights, on every core, at about half the memory's speed (0.14 s for 1.2 GB on two cores),
+//! so no shortcut by times or samples is taken. The pieces are hashed by XXH3, 128 bits: a change that goes
+//! unnoticed by accident is as good as impossible, while one made on purpose is not what a cache key guards
+//! against: whoever can write the weights can write the cache.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sha2::{Digest as _, Sha256};
+use twox_hash::XxHash3_128;
 
 use super::Checkpoint;
 
@@ -37,9 +42,9 @@ impl Checkpoint {
     /// The digest of configuration and weights. Reads every weight byte; see the module for the cost.
     pub fn digest(&self) -> Digest {
         let pieces: Vec<&[u8]> = self.tensors().flat_map(|t| t.bytes.chunks(PIECE)).collect();
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = Sha256::new();
         let mut part = |bytes: &[u8]| {
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update((bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
         };
         part(format!("{:?}", self.config()).as_bytes());
@@ -48,13 +53,13 @@ impl Checkpoint {
             part(format!("{} {:?} {}", t.stored, t.shape, t.transposed).as_bytes());
         }
         for digest in self.hash_all(&pieces) {
-            part(&digest);
+            part(&digest.to_le_bytes());
         }
         Digest(hasher.finalize().into())
     }
 
     /// The digest of each piece, by as many threads as there are cores; pages are given back as they are done.
-    fn hash_all(&self, pieces: &[&[u8]]) -> Vec<[u8; 32]> {
+    fn hash_all(&self, pieces: &[&[u8]]) -> Vec<u128> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len()).max(1);
         let next = AtomicUsize::new(0);
         let work = || {
@@ -62,13 +67,13 @@ impl Checkpoint {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(index) else { return done };
-                done.push((index, blake3::hash(piece).into()));
+                done.push((index, XxHash3_128::oneshot(piece)));
                 self.release(piece);
             }
         };
         let mut digests = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut digests: Vec<(usize, [u8; 32])> = work();
+            let mut digests: Vec<(usize, u128)> = work();
             for other in others {
                 match other.join() {
                     Ok(done) => digests.extend(done),

@@ -73,6 +73,12 @@ fn config(r: &mut Reader<'_>) -> Option<Config> {
     let heads = r.size("num_attention_heads");
     let kv_heads = kv_heads(r, heads);
     let head_dim = head_dim(r, heads);
+    if let (Some(heads), Some(head_dim)) = (heads, head_dim)
+        && let width = heads.saturating_mul(head_dim)
+        && !width.is_multiple_of(32)
+    {
+        r.unsupported("num_attention_heads * head_dim", "a multiple of 32", width);
+    }
     sliding_window(r, layers, max_positions);
     layer_types(r, layers);
     let qkv_bias = qkv_bias(r);
@@ -113,17 +119,19 @@ pub(crate) fn kv_heads(r: &mut Reader<'_>, heads: Option<usize>) -> Option<usize
     kv_heads
 }
 
-/// Stated, or the quotient that defines it where the family allows it to be left out.
+/// Stated, or the quotient that defines it where the family allows it to be left out. `None` when it is not a
+/// supported width.
 fn head_dim(r: &mut Reader<'_>, heads: Option<usize>) -> Option<usize> {
+    let is_width = |n: usize| HEAD_DIM.accepts(&n.into()) == Verdict::Accepted;
     if r.get("head_dim").is_some() || r.family == Some(Family::Qwen3) {
-        return r.size("head_dim");
+        return r.size("head_dim").filter(|&n| is_width(n));
     }
     let (hidden, heads) = (r.size("hidden_size")?, heads.filter(|&n| n > 0)?);
-    let derived = hidden / heads;
-    if !hidden.is_multiple_of(heads) || HEAD_DIM.accepts(&derived.into()) != Verdict::Accepted {
+    let derived = Some(hidden / heads).filter(|&n| hidden.is_multiple_of(heads) && is_width(n));
+    if derived.is_none() {
         r.unsupported("head_dim", HEAD_DIM, format!("absent, and {hidden} / {heads} is none"));
     }
-    Some(derived)
+    derived
 }
 
 /// A window is accepted only where no position could fall out of it.

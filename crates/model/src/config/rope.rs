@@ -11,7 +11,7 @@ use crate::schema::reader::Reader;
 use crate::{Rope, RopeScaling};
 
 /// The types that are known, with their keys beside `rope_type`, `type` and (nested) `rope_theta`.
-pub(super) const TYPES: &[(&str, &[&str], &str)] = &[
+pub(crate) const TYPES: &[(&str, &[&str], &str)] = &[
     ("default", &[], "frequencies as they are"),
     ("linear", &["factor"], "every frequency divided by the factor"),
     (

@@ -13,7 +13,7 @@ const BIT: Rule = Rule::size(0, 1, 1);
 
 /// Every key with a meaning here.
 #[rustfmt::skip]
-pub(super) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &[
     key("hidden_size", ALL, Rule::size(32, 65_536, 32), "width of the residual stream"),
     key("num_hidden_layers", ALL, Rule::size(1, 128, 1), "decoder layers"),
     key("num_attention_heads", ALL, Rule::size(1, 1_024, 1), "query heads"),

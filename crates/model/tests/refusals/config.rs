@@ -28,6 +28,8 @@ fn a_fact_outside_the_supported_set_is_named() {
         ("hidden_size", json!(0)),
         ("intermediate_size", json!(65)),
         ("num_hidden_layers", json!(129)),
+        ("num_hidden_layers", json!(u64::MAX)),
+        ("vocab_size", json!(u64::MAX)),
         ("num_key_value_heads", json!(3)),
         ("head_dim", json!(24)),
         ("head_dim", json!(512)),
@@ -201,6 +203,12 @@ fn a_head_width_is_derived_only_where_the_format_says_so() {
     let three =
         changed(changed(llama, "num_attention_heads", Some(json!(3))), "num_key_value_heads", Some(json!(1)));
     refused(&three, Code::UnsupportedArchitecture, &["head_dim"]);
+}
+
+#[test]
+fn the_width_of_all_heads_is_a_multiple_of_the_quantisation_unit() {
+    let three = changed(config(), "num_attention_heads", Some(json!(3)));
+    refused(&three, Code::UnsupportedArchitecture, &["num_attention_heads * head_dim"]);
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! `docs/models.md` is what the tables say, and the tables say each thing once.
+
+use std::fmt::Write;
+
+use super::{Families, Key, Rule};
+use crate::{Family, config, generation};
+
+const HEAD: &str = "\
+# Models
+
+Tilewright runs decoders of the Qwen3, Qwen2, Llama and Mistral definitions. A checkpoint is judged by the facts it
+states, never by its name. The lists are closed: a key that is not on them is refused, because an ignored key is a
+silently different model, and all mismatches are told in one message before any weight is read (`tilewright inspect -m
+DIR` shows them without loading).
+
+This page is generated from the tables the reader applies (`crates/model/src/config/keys.rs`, `generation/keys.rs`);
+`UPDATE=1 cargo test -p tilewright-model --lib schema` rewrites it.
+
+## Definitions
+
+`model_type` and `architectures` name a definition of the computation. Others state the same keys and mean something
+else by them (a rotation of neighbouring elements, a norm after the branch), so an unknown one is refused.
+
+";
+
+const WEIGHTS: &str = "
+## Weights
+
+`model.safetensors`, or `model.safetensors.index.json` with the shards it names; bf16, f16 or f32; the tensor names of
+the published checkpoints, and exactly the tensors the configuration calls for. A tied checkpoint may store its head if
+that is the embedding byte for byte. Other formats beside them are not read; alone, they are refused by name. The
+converted form (`manifest.json` and `weights.blob`) is read as well.
+
+## Chat template and stop set
+
+The template is the first there is of `chat_template.jinja`, `chat_template.json`, and `chat_template` in
+`tokenizer_config.json` (a text, or the one named `default` of a list). The stop set is the union of `eos_token_id` in
+`generation_config.json`, `eos_token_id` in `config.json`, and `eos_token` in `tokenizer_config.json`; each id is shown
+with everyone who names it.
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    page += "| `model_type` | `architectures` |\n| --- | --- |\n";
+    for family in Family::ALL {
+        writeln!(page, "| `{}` | `{}` |", family.model_type(), family.architecture()).unwrap();
+    }
+    page += "\n## `config.json`\n";
+    tables(&mut page, config::KEYS);
+    page += "\n### Types of rotary scaling\n\nIn `rope_scaling` or `rope_parameters`, under `rope_type` or `type`.\n\n";
+    page += "| type | its keys | meaning |\n| --- | --- | --- |\n";
+    for (name, keys, meaning) in config::ROPE_TYPES {
+        let keys: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
+        writeln!(page, "| `{name}` | {} | {meaning} |", keys.join(", ")).unwrap();
+    }
+    page += WEIGHTS;
+    page += "\n## `generation_config.json`\n";
+    tables(&mut page, generation::KEYS);
+    page
+}
+
+/// The three kinds of keys of a table.
+fn tables(page: &mut String, keys: &[Key]) {
+    let of = |wanted: fn(Rule) -> bool| keys.iter().filter(move |key| wanted(key.rule));
+    *page += "\n### Used\n\n| key | accepted | stated by | meaning |\n| --- | --- | --- | --- |\n";
+    for key in of(|rule| !matches!(rule, Rule::Only(_) | Rule::Harmless)) {
+        let accepted =
+            if key.rule == Rule::Own { "see its meaning".to_owned() } else { key.rule.to_string() };
+        writeln!(page, "| `{}` | {accepted} | {} | {} |", key.name, stated_by(key), key.meaning).unwrap();
+    }
+    *page += "\n### Accepted only with a value that changes nothing\n\n| key | accepted | refused |\n| --- | --- | --- |\n";
+    for key in of(|rule| matches!(rule, Rule::Only(_))) {
+        writeln!(page, "| `{}` | {} | {} |", key.name, key.rule, key.meaning).unwrap();
+    }
+    *page += "\n### Without effect\n\n| key | why |\n| --- | --- |\n";
+    for key in of(|rule| rule == Rule::Harmless) {
+        writeln!(page, "| `{}` | {} |", key.name, key.meaning).unwrap();
+    }
+}
+
+fn stated_by(key: &Key) -> String {
+    let names = |families: &[Family]| families.iter().map(|f| f.model_type()).collect::<Vec<_>>().join(", ");
+    match (key.required, key.known) {
+        (Families::All, _) => "all, always".to_owned(),
+        (Families::Only([]), Families::All) => "any".to_owned(),
+        (Families::Only([]), Families::Only(known)) => format!("{} only", names(known)),
+        (Families::Only(required), _) => format!("any; {} always", names(required)),
+    }
+}
+
+#[test]
+fn the_page_is_what_the_tables_say() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page(), "docs/models.md is out of date: run again with UPDATE=1");
+}
+
+#[test]
+fn a_key_has_one_row() {
+    for table in [config::KEYS, generation::KEYS, crate::manifest::KEYS] {
+        let mut names: Vec<_> = table.iter().map(|key| key.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+}
+
+#[test]
+fn a_required_key_is_a_known_one() {
+    for key in config::KEYS {
+        for family in Family::ALL {
+            let known = key.known.contain(Some(*family), true);
+            assert!(known || !key.required.contain(Some(*family), false), "{}", key.name);
+        }
+    }
+}

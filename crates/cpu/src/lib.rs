@@ -4,4 +4,7 @@
     expect(clippy::duplicate_mod, reason = "instruction sets run again over models of their instructions")
 )]
 
+pub mod matmul;
+mod memory;
+pub mod pool;
 pub mod simd;

@@ -47,8 +47,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     type I32: Copy;
     /// Sixteen lanes of four u8.
     type U8: Copy;
-    /// Short sums of [`dot4`](Self::dot4).
-    type Short: Copy;
+    /// Sixteen i32 under way in [`dot4`](Self::dot4).
+    type Sum4: Copy;
 
     /// Rows of activations that a float tile multiplies at a time: what the registers hold beside two vectors of weights.
     const FLOAT_ROWS: usize;
@@ -106,21 +106,30 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Thirty-two bfloat16 from memory: the low halves of sixteen words, then the high halves.
     fn load_bf16_pair(self, from: &[u8; 64]) -> [Self::F32; 2];
 
+    /// Sixteen little-endian f32 from memory.
+    fn load_bytes(self, from: &[u8; 64]) -> Self::F32;
     /// Sixty-four bytes from memory.
     fn load_u8(self, from: &[u8; 64]) -> Self::U8;
     /// The low and the high four bits of every byte.
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2];
     /// Adds to each lane the dot product of its four `w - 128 + BIAS` with the four i8 in `x`, none of them -128.
     fn dot8(self, sum: Self::I32, w: Self::U8, x: i32) -> Self::I32;
-    /// Short sums of nothing.
-    fn short_zero(self) -> Self::Short;
-    /// Adds the dot product of four `w`, each in 0..=15, with the four i8 in `x`; at most eight into one short sum.
-    fn dot4(self, sum: Self::Short, w: Self::U8, x: i32) -> Self::Short;
-    /// Adds a short sum to each lane.
-    fn short_add(self, sum: Self::I32, short: Self::Short) -> Self::I32;
+    /// Begins sums of [`dot4`](Self::dot4).
+    fn begin4(self, sum: Self::I32) -> Self::Sum4;
+    /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`. At most eight times
+    /// before [`settle4`](Self::settle4) or [`end4`](Self::end4).
+    fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4;
+    /// The sums.
+    fn end4(self, sum: Self::Sum4) -> Self::I32;
 
     /// Asks for the cache line `ahead` bytes after `near`. Only a hint: there may be nothing there.
     fn prefetch<T>(self, near: &T, ahead: usize);
+
+    /// Makes room for eight more products in sums of [`dot4`](Self::dot4).
+    #[inline(always)]
+    fn settle4(self, sum: Self::Sum4) -> Self::Sum4 {
+        self.begin4(self.end4(sum))
+    }
 
     /// The sum over lanes: halves are added until one lane is left.
     #[inline(always)]

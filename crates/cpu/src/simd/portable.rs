@@ -14,7 +14,7 @@ impl Simd for Portable {
     type F32 = [f32; LANES];
     type I32 = [i32; LANES];
     type U8 = [u8; 64];
-    type Short = [i32; LANES];
+    type Sum4 = [i32; LANES];
 
     const FLOAT_ROWS: usize = 2;
     const INT_ROWS: usize = 2;
@@ -121,6 +121,10 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn load_bytes(self, from: &[u8; 64]) -> Self::F32 {
+        from_fn(|i| f32::from_le_bytes(from_fn(|byte| from[4 * i + byte])))
+    }
+    #[inline(always)]
     fn load_u8(self, from: &[u8; 64]) -> Self::U8 {
         *from
     }
@@ -133,16 +137,16 @@ impl Simd for Portable {
         dot(sum, w.map(|w| i32::from(w) - 128), x)
     }
     #[inline(always)]
-    fn short_zero(self) -> Self::Short {
-        [0; LANES]
+    fn begin4(self, sum: Self::I32) -> Self::Sum4 {
+        sum
     }
     #[inline(always)]
-    fn dot4(self, sum: Self::Short, w: Self::U8, x: i32) -> Self::Short {
+    fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4 {
         dot(sum, w.map(i32::from), x)
     }
     #[inline(always)]
-    fn short_add(self, sum: Self::I32, short: Self::Short) -> Self::I32 {
-        self.add_i32(sum, short)
+    fn end4(self, sum: Self::Sum4) -> Self::I32 {
+        sum
     }
 
     #[inline(always)]

@@ -50,12 +50,15 @@ impl Kernel for &Inputs {
         s.store_f16(a, &mut halves);
         let bytes = s.load_u8(&self.bytes);
         let [low, high] = s.nibbles(bytes);
-        // Eight steps are what a short sum must hold.
-        let mut short = s.short_zero();
-        for _ in 0..4 {
-            short = s.dot4(short, low, self.x);
-            short = s.dot4(short, high, self.x);
+        // Eight steps are what sums must hold before they are settled.
+        let mut nibbles = s.begin4(i);
+        for _ in 0..2 {
+            for _ in 0..4 {
+                nibbles = s.dot4(s.dot4(nibbles, low, self.x), high, self.x);
+            }
+            nibbles = s.settle4(nibbles);
         }
+        nibbles = s.dot4(nibbles, low, self.x);
         let sum: i32 = self.x.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
         let unbiased = s.add_i32(s.dot8(i, bytes, self.x), s.splat_i32(-S::BIAS * sum));
         let pair = s.load_bf16_pair(&self.bytes);
@@ -74,6 +77,7 @@ impl Kernel for &Inputs {
                 float(s.to_f32(i)),
                 float(s.as_f32(i)),
                 float(word),
+                float(s.load_bytes(&self.bytes)),
                 float(pair[0]),
                 float(pair[1]),
             ],
@@ -83,7 +87,7 @@ impl Kernel for &Inputs {
                 int(s.shl::<23>(i)),
                 int(s.round(s.load(&self.a.map(|x| (x % 4e8) * 2.5)))),
                 int(unbiased),
-                int(s.short_add(i, short)),
+                int(s.end4(nibbles)),
             ],
             words: s.narrow(s.load_i32(&self.i.map(|x| x % 300))),
             halves,

@@ -23,7 +23,7 @@ impl Simd for Avx512 {
     type F32 = __m512;
     type I32 = __m512i;
     type U8 = __m512i;
-    type Short = __m512i;
+    type Sum4 = __m512i;
 
     const FLOAT_ROWS: usize = 12;
     const INT_ROWS: usize = 12;
@@ -62,15 +62,24 @@ impl Simd for Avx512 {
             [_mm512_castsi512_ps(_mm512_slli_epi32::<16>(pair)), _mm512_castsi512_ps(high)]
         }
 
+        fn load_bytes(from: &[u8; 64]) -> __m512 { _mm512_loadu_ps(from.as_ptr().cast()) }
         fn load_u8(from: &[u8; 64]) -> __m512i { _mm512_loadu_epi32(from.as_ptr().cast()) }
         fn nibbles(a: __m512i) -> [__m512i; 2] {
             let mask = _mm512_set1_epi8(15);
             [_mm512_and_si512(a, mask), _mm512_and_si512(_mm512_srli_epi16::<4>(a), mask)]
         }
         fn dot8(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }
-        fn short_zero() -> __m512i { _mm512_set1_epi32(0) }
         fn dot4(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }
-        fn short_add(sum: __m512i, short: __m512i) -> __m512i { _mm512_add_epi32(sum, short) }
+    }
+
+    #[inline(always)]
+    fn begin4(self, sum: __m512i) -> __m512i {
+        sum
+    }
+
+    #[inline(always)]
+    fn end4(self, sum: __m512i) -> __m512i {
+        sum
     }
 
     #[inline(always)]

@@ -44,7 +44,7 @@ impl<const DOT: bool> Simd for Neon<DOT> {
     type F32 = F;
     type I32 = I;
     type U8 = B;
-    type Short = I;
+    type Sum4 = I;
 
     const FLOAT_ROWS: usize = 2;
     const INT_ROWS: usize = 2;
@@ -110,6 +110,7 @@ impl<const DOT: bool> Simd for Neon<DOT> {
             ]
         }
 
+        fn load_bytes(from: &[u8; 64]) -> F { from_fn(|i| vld1q_f32(from.as_ptr().cast::<f32>().add(4 * i))) }
         fn load_u8(from: &[u8; 64]) -> B { from_fn(|i| vld1q_u8(from.as_ptr().add(16 * i))) }
         fn nibbles(a: B) -> [B; 2] {
             [from_fn(|i| vandq_u8(a[i], vdupq_n_u8(15))), from_fn(|i| vshrq_n_u8::<4>(a[i]))]
@@ -118,12 +119,20 @@ impl<const DOT: bool> Simd for Neon<DOT> {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));
             from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(veorq_u8(w[i], vdupq_n_u8(128))), x))
         }
-        fn short_zero() -> I { [vdupq_n_s32(0); 4] }
         fn dot4(sum: I, w: B, x: i32) -> I {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));
             from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(w[i]), x))
         }
-        fn short_add(sum: I, short: I) -> I { from_fn(|i| vaddq_s32(sum[i], short[i])) }
+    }
+
+    #[inline(always)]
+    fn begin4(self, sum: I) -> I {
+        sum
+    }
+
+    #[inline(always)]
+    fn end4(self, sum: I) -> I {
+        sum
     }
 
     #[inline(always)]

@@ -1,0 +1,173 @@
+//! Rows of activations in the form a format is multiplied with.
+
+use std::ops::Range;
+
+use tilewright_model::WeightFormat;
+
+use super::layout::{Layout, tile_rows};
+use super::matrix::Matrix;
+use crate::pool::Pool;
+use crate::simd::{Isa, Kernel, LANES, Simd};
+
+/// Prepared activations. One value is filled again and again, and keeps its memory.
+///
+/// Rows lie in tiles of as many rows as the instruction set multiplies at a time; the last tile may be smaller. A tile
+/// is a sequence of words of its rows in turn: for floats the inputs; for integers, group by group, the rows' scales,
+/// the sums of their quantised inputs, and these, four a word.
+#[derive(Default)]
+pub struct Inputs {
+    words: Vec<u32>,
+    made_for: Option<(Isa, WeightFormat)>,
+    cols: usize,
+    rows: usize,
+    tile_rows: usize,
+}
+
+impl Inputs {
+    /// Replaces the rows by `rows` new ones for products with `matrix` (and with others of its format and inputs).
+    /// `row` writes one of them, `[matrix.cols()]`; it is called once for each, from all threads.
+    ///
+    /// An input that is infinite or not a number makes all results of its row so that they are not a number.
+    pub fn fill(
+        &mut self,
+        pool: &Pool,
+        isa: Isa,
+        matrix: &Matrix,
+        rows: usize,
+        row: impl Fn(usize, &mut [f32]) + Sync,
+    ) {
+        let layout = matrix.layout();
+        let most = isa.run(TileRows(layout.format));
+        self.made_for = Some((isa, layout.format));
+        (self.cols, self.rows, self.tile_rows) = (layout.cols, rows, tile_rows(rows, most));
+        let full = rows / self.tile_rows.max(1);
+        let last = rows - full * self.tile_rows;
+        let total = full * self.tile_rows + if last > 0 { tile_rows(last, most) } else { 0 };
+        self.words.clear();
+        self.words.resize(total * layout.row_words(), 0);
+        let tile_rows = self.tile_rows;
+        pool.for_each_chunk(&mut self.words, (tile_rows * layout.row_words()).max(1), |tile, words| {
+            let mut values = vec![0.0; layout.cols.next_multiple_of(layout.group().max(LANES))];
+            let stride = words.len() / layout.row_words();
+            for r in 0..tile_rows.min(rows - tile * tile_rows) {
+                row(tile * tile_rows + r, &mut values[..layout.cols]);
+                isa.run(Fill { layout, values: &values, words, first: r, stride });
+            }
+        });
+    }
+
+    /// Rows held.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows of a full tile.
+    pub(super) fn tile_rows(&self) -> usize {
+        self.tile_rows.max(1)
+    }
+
+    /// Whether they can be multiplied with a matrix of `layout` on `isa`.
+    pub(super) fn fit(&self, isa: Isa, layout: Layout) -> bool {
+        self.made_for == Some((isa, layout.format)) && self.cols == layout.cols
+    }
+
+    /// The tiles of `rows`, which begins with a tile and ends with one: the rows of each, and its words.
+    #[inline(always)]
+    pub(super) fn tiles(&self, rows: Range<usize>) -> impl Iterator<Item = (Range<usize>, &[u32])> {
+        // `words` may be longer than its rows need by the padding of the last tile.
+        let row_words = self.words.len() / self.padded_rows().max(1);
+        let words = &self.words[rows.start * row_words..];
+        let tiles = rows.clone().step_by(self.tile_rows());
+        tiles
+            .zip(words.chunks((self.tile_rows() * row_words).max(1)))
+            .map(move |(from, words)| (from..rows.end.min(from + self.tile_rows()), words))
+    }
+
+    fn padded_rows(&self) -> usize {
+        let full = self.rows / self.tile_rows() * self.tile_rows();
+        full + if self.rows > full { tile_rows(self.rows - full, self.tile_rows()) } else { 0 }
+    }
+}
+
+/// Asks an instruction set for the rows of its tiles.
+struct TileRows(WeightFormat);
+
+impl Kernel for TileRows {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> usize {
+        match self.0 {
+            WeightFormat::F32 | WeightFormat::Bf16 => S::FLOAT_ROWS,
+            WeightFormat::Int8 | WeightFormat::Int4 => S::INT_ROWS,
+        }
+    }
+}
+
+/// Writes one row into its tile: word `i` of the row goes to `words[i * stride + first]`.
+struct Fill<'a> {
+    layout: Layout,
+    /// The row, padded with zeros to whole groups and vectors.
+    values: &'a [f32],
+    words: &'a mut [u32],
+    first: usize,
+    stride: usize,
+}
+
+impl Kernel for Fill<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let mut slots = self.words[self.first..].iter_mut().step_by(self.stride);
+        match self.layout.format {
+            WeightFormat::F32 | WeightFormat::Bf16 => {
+                slots.zip(self.values).for_each(|(slot, value)| *slot = value.to_bits());
+            }
+            WeightFormat::Int8 | WeightFormat::Int4 => {
+                for (words, values) in self.layout.group_words().zip(self.values.chunks(self.layout.group()))
+                {
+                    let mut group = slots.by_ref().take(2 + words);
+                    quantize(simd, values, |word| {
+                        if let Some(slot) = group.next() {
+                            *slot = word;
+                        }
+                    });
+                    group.for_each(drop);
+                }
+            }
+        }
+    }
+}
+
+/// Symmetric quantisation of one group: its scale, the sum of the integers, then these, four a word.
+///
+/// The scale takes the greatest magnitude to 127; integers are the nearest, ties to even. A value that is not finite
+/// makes the scale not a number.
+#[inline(always)]
+fn quantize<S: Simd>(simd: S, values: &[f32], mut put: impl FnMut(u32)) {
+    let vectors = values.as_chunks::<LANES>().0;
+    let (mut greatest, mut poison) = (simd.splat(0.0), simd.splat(0.0));
+    for vector in vectors {
+        let value = simd.load(vector);
+        greatest = simd.max(simd.abs(value), greatest);
+        poison = simd.fma(value, simd.splat(0.0), poison);
+    }
+    let greatest = simd.reduce_max(greatest);
+    let scale = greatest / 127.0 + simd.reduce_add(poison);
+    // The greatest magnitude may be too small to be divided by.
+    let inverse = 127.0 / greatest;
+    let inverse = simd.splat(if inverse.is_finite() { inverse } else { 0.0 });
+    let mut integers = [[0; 4]; 8];
+    let mut sum = simd.splat_i32(0);
+    for (words, vector) in integers.iter_mut().zip(vectors) {
+        let rounded = simd.round(simd.mul(simd.load(vector), inverse));
+        sum = simd.add_i32(sum, rounded);
+        *words = simd.narrow(rounded);
+    }
+    let mut lanes = [0; LANES];
+    simd.store_i32(sum, &mut lanes);
+    put(scale.to_bits());
+    put(lanes.iter().fold(0i32, |sum, lane| sum.wrapping_add(*lane)) as u32);
+    integers[..vectors.len()].as_flattened().iter().for_each(|word| put(*word));
+}

@@ -1,0 +1,88 @@
+//! Where everything is in a packed matrix and in a tile of activations.
+
+use tilewright_model::WeightFormat;
+
+use crate::simd::LANES;
+
+/// Sixty-four bytes: a cache line, and one vector.
+pub(super) type Line = [u8; 64];
+
+/// Outputs of a panel: two vectors.
+pub(super) const PANEL: usize = 2 * LANES;
+
+/// Inputs of one group of `int8` weights.
+pub(super) const GROUP8: usize = 128;
+
+/// Inputs of one group of `int4` weights.
+pub(super) const GROUP4: usize = 32;
+
+/// The numbers of rows a tile of activations may have. A tile is padded to the next of them.
+const TILE_ROWS: [usize; 7] = [1, 2, 3, 4, 6, 8, 12];
+
+/// The shape and format of a matrix `[rows, cols]`, outputs by inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) format: WeightFormat,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+}
+
+impl Layout {
+    /// Panels; the last may be padded.
+    pub(super) fn panels(self) -> usize {
+        self.rows.div_ceil(PANEL)
+    }
+
+    /// Inputs of a group: all of them where there are no groups.
+    pub(super) fn group(self) -> usize {
+        match self.format {
+            WeightFormat::F32 | WeightFormat::Bf16 => self.cols,
+            WeightFormat::Int8 => GROUP8,
+            WeightFormat::Int4 => GROUP4,
+        }
+    }
+
+    /// Words of four quantised inputs in each group. The last group may be shorter than the others; a word that is
+    /// not full is padded with zeros, and so is a pair of words for `int4`.
+    pub(super) fn group_words(self) -> impl Iterator<Item = usize> {
+        let together = if self.format == WeightFormat::Int4 { 8 } else { 4 };
+        (0..self.cols).step_by(self.group()).map(move |from| {
+            let inputs = self.group().min(self.cols - from);
+            inputs.next_multiple_of(together) / 4
+        })
+    }
+
+    /// Lines of a panel.
+    pub(super) fn panel_lines(self) -> usize {
+        match self.format {
+            WeightFormat::F32 => 2 * self.cols,
+            WeightFormat::Bf16 => self.cols,
+            WeightFormat::Int8 => self.group_words().map(|words| 1 + 2 * words).sum(),
+            WeightFormat::Int4 => self.group_words().map(|words| 1 + words).sum(),
+        }
+    }
+
+    /// Bytes of the matrix.
+    pub(super) fn bytes(self) -> usize {
+        self.panels() * self.panel_lines() * size_of::<Line>()
+    }
+
+    /// Words that one row takes in a tile of activations: its inputs, or for each group a scale, the sum of the
+    /// quantised inputs, and these, four a word.
+    pub(super) fn row_words(self) -> usize {
+        match self.format {
+            WeightFormat::F32 | WeightFormat::Bf16 => self.cols,
+            WeightFormat::Int8 | WeightFormat::Int4 => self.group_words().map(|words| 2 + words).sum(),
+        }
+    }
+}
+
+/// Bytes that a matrix of `rows` outputs and `cols` inputs takes in `format`, all of which are read for one product.
+pub fn matrix_bytes(format: WeightFormat, rows: usize, cols: usize) -> usize {
+    Layout { format, rows, cols }.bytes()
+}
+
+/// Rows of the tile that holds `rows` rows, of which a full tile takes `most`.
+pub(super) fn tile_rows(rows: usize, most: usize) -> usize {
+    TILE_ROWS.into_iter().find(|&tile| tile >= rows).map_or(most, |tile| tile.min(most))
+}

@@ -21,8 +21,8 @@ pub struct Limits {
     pub fma: f64,
 }
 
-/// Memory to read: more than a cache holds.
-const BUFFER: usize = 512 << 20;
+/// Memory to read: far more than a cache holds.
+const BUFFER: usize = 1 << 30;
 const RUNS: usize = 7;
 
 impl Limits {

@@ -1,8 +1,9 @@
 //! Elements as floats. Every conversion refuses a weight that is not finite, so that no device can load one.
 
-use std::ops::Range;
+#[cfg(test)]
+mod tests;
 
-use half::{bf16, f16};
+use std::ops::Range;
 
 use super::Tensor;
 use crate::{Code, Refusal, StoredType};
@@ -23,8 +24,8 @@ impl Tensor<'_> {
         match self.stored {
             StoredType::F64 => self.fill(rows, out, |b| f64::from_le_bytes(b) as f32),
             StoredType::F32 => self.fill(rows, out, f32::from_le_bytes),
-            StoredType::F16 => self.fill(rows, out, |b| f16::from_le_bytes(b).to_f32()),
-            StoredType::Bf16 => self.fill(rows, out, |b| bf16::from_le_bytes(b).to_f32()),
+            StoredType::F16 => self.fill(rows, out, |b| widen_f16(u16::from_le_bytes(b))),
+            StoredType::Bf16 => self.fill(rows, out, |b| widen_bf16(u16::from_le_bytes(b))),
         }
     }
 
@@ -39,8 +40,8 @@ impl Tensor<'_> {
         match self.stored {
             StoredType::F64 => self.fill(rows, out, f64::from_le_bytes),
             StoredType::F32 => self.fill(rows, out, |b| f64::from(f32::from_le_bytes(b))),
-            StoredType::F16 => self.fill(rows, out, |b| f16::from_le_bytes(b).to_f64()),
-            StoredType::Bf16 => self.fill(rows, out, |b| bf16::from_le_bytes(b).to_f64()),
+            StoredType::F16 => self.fill(rows, out, |b| widen_f16(u16::from_le_bytes(b)).into()),
+            StoredType::Bf16 => self.fill(rows, out, |b| widen_bf16(u16::from_le_bytes(b)).into()),
         }
     }
 
@@ -64,22 +65,23 @@ impl Tensor<'_> {
         Ok(out)
     }
 
-    /// Checks the elements of `rows` without keeping them, for a device that copies `bytes` as they are.
+    /// Checks the elements of `rows` as stored, for a device that copies `bytes` as they are.
     ///
     /// # Errors
     /// `non_finite_weight` naming tensor and index.
+    ///
+    /// # Panics
+    /// When `rows` leaves the tensor.
     pub fn check_finite(&self, rows: Range<usize>) -> Result<(), Refusal> {
-        let row_len = self.row_len();
-        let step = (TILE / row_len.max(1)).max(1);
-        let mut tile = vec![0.0; step * row_len];
-        for start in rows.clone().step_by(step) {
-            let end = rows.end.min(start + step);
-            self.rows_f64(start..end, &mut tile[..(end - start) * row_len])?;
+        match self.stored {
+            StoredType::F64 => self.check(rows, |b| f64::from_le_bytes(b).is_finite()),
+            StoredType::F32 => self.check(rows, |b| f32::from_le_bytes(b).is_finite()),
+            StoredType::F16 => self.check(rows, |b| u16::from_le_bytes(b) & 0x7c00 != 0x7c00),
+            StoredType::Bf16 => self.check(rows, |b| u16::from_le_bytes(b) & 0x7f80 != 0x7f80),
         }
-        Ok(())
     }
 
-    /// Converts `rows` in tiles. `N` is the size of a stored element.
+    /// Converts `rows`; `N` is the size of a stored element.
     fn fill<const N: usize, T: Float>(
         &self,
         rows: Range<usize>,
@@ -87,29 +89,63 @@ impl Tensor<'_> {
         read: impl Fn([u8; N]) -> T,
     ) -> Result<(), Refusal> {
         let row_len = self.row_len();
-        assert!(rows.end <= self.rows() && out.len() == rows.len() * row_len, "rows of {}", self.name);
-        let (elements, _) = self.bytes.as_chunks::<N>();
-        if self.transposed {
-            // Column by column of the logical rows, so that the bytes are read in runs.
-            for (column, stored) in elements.chunks_exact(self.rows().max(1)).enumerate() {
-                for (row, &element) in stored[rows.clone()].iter().enumerate() {
-                    out[row * row_len + column] = read(element);
+        assert!(out.len() == rows.len() * row_len, "the room for rows of {}", self.name);
+        for (at, stride, stored) in self.runs::<N>(&rows) {
+            for (tile, stored) in stored.chunks(TILE).enumerate() {
+                let at = at + tile * TILE * stride;
+                let mut finite = true;
+                if stride == 1 {
+                    for (to, &element) in out[at..].iter_mut().zip(stored) {
+                        *to = read(element);
+                        finite &= to.is_finite();
+                    }
+                } else {
+                    for (to, &element) in out[at..].iter_mut().step_by(stride).zip(stored) {
+                        *to = read(element);
+                        finite &= to.is_finite();
+                    }
                 }
-            }
-        } else {
-            let source = &elements[rows.start * row_len..rows.end * row_len];
-            for (to, &element) in out.iter_mut().zip(source) {
-                *to = read(element);
-            }
-        }
-        for (tile, values) in out.chunks(TILE).enumerate() {
-            // Without an early exit, so that the common case is vectorized.
-            if !values.iter().fold(true, |ok, v| ok & v.is_finite()) {
-                let at = values.iter().position(|v| !v.is_finite()).unwrap_or(0);
-                return Err(self.non_finite(rows.start * row_len + tile * TILE + at));
+                if !finite {
+                    let bad = stored.iter().position(|&element| !read(element).is_finite()).unwrap_or(0);
+                    return Err(self.non_finite(rows.start * row_len + at + bad * stride));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Checks `rows`; `N` is the size of a stored element.
+    fn check<const N: usize>(
+        &self,
+        rows: Range<usize>,
+        is_finite: impl Fn([u8; N]) -> bool,
+    ) -> Result<(), Refusal> {
+        for (at, stride, stored) in self.runs::<N>(&rows) {
+            for (tile, stored) in stored.chunks(TILE).enumerate() {
+                // Without an early exit, so that the common case is vectorized.
+                if !stored.iter().fold(true, |ok, &element| ok & is_finite(element)) {
+                    let bad = stored.iter().position(|&element| !is_finite(element)).unwrap_or(0);
+                    let index = at + (tile * TILE + bad) * stride;
+                    return Err(self.non_finite(rows.start * self.row_len() + index));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The stored elements of `rows` in contiguous runs, each with the place of its first element within the rows
+    /// and the distance between its elements there.
+    fn runs<const N: usize>(&self, rows: &Range<usize>) -> impl Iterator<Item = (usize, usize, &[[u8; N]])> {
+        let (elements, _) = self.bytes.as_chunks::<N>();
+        let (row_len, rows) = (self.row_len(), rows.clone());
+        assert!(rows.start <= rows.end && rows.end <= self.rows(), "rows of {}", self.name);
+        // Stored by columns, each column is a run; stored by rows, all of them are one.
+        let (count, stride, from, to, step) = if self.transposed {
+            (row_len, row_len, rows.start, rows.end, self.rows())
+        } else {
+            (1, 1, rows.start * row_len, rows.end * row_len, 0)
+        };
+        (0..count).map(move |run| (run, stride, &elements[run * step + from..run * step + to]))
     }
 
     /// The refusal for the element at logical position `index`.
@@ -126,6 +162,21 @@ impl Tensor<'_> {
             "infinity, not-a-number, or a number beyond the range of f32",
         )
     }
+}
+
+/// bf16 is the upper half of f32.
+fn widen_bf16(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// f16 to f32 without a branch, so that it is vectorized: the fraction and exponent moved to their places, then the
+/// difference of the exponents' biases multiplied in, which is exact and normalises subnormals. All that is not
+/// finite becomes infinity, which is refused.
+fn widen_f16(bits: u16) -> f32 {
+    const BIAS: f32 = f32::from_bits((127 + 112) << 23);
+    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * BIAS;
+    let magnitude = if bits & 0x7c00 == 0x7c00 { f32::INFINITY } else { magnitude };
+    f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
 }
 
 /// What the two float types share here.

@@ -129,7 +129,7 @@ impl Engine {
         Facts {
             tokens: self.tokens(),
             context,
-            has_text: parts.tokenizer.is_some(),
+            tokenizer: self.tokenizer(),
             stop_set: &parts.stop_set,
             stop_strings: &parts.generation.stop_strings,
             sampling: &self.0.sampling,

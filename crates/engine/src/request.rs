@@ -25,7 +25,8 @@ pub struct Request {
     pub min_tokens: usize,
     /// How to sample.
     pub sampling: Sampling,
-    /// Strings that end the reply, matched over text wherever token borders lie. Need a tokenizer.
+    /// Strings that end the reply, matched over text wherever token borders lie. Need a tokenizer. One that is the
+    /// text of a special token stands for its id.
     pub stop: Vec<String>,
     /// Ids that end the reply, besides the checkpoint's.
     pub stop_ids: Vec<u32>,

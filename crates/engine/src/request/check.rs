@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_model::{Code, Finding, Refusal, StopSet};
+use tilewright_model::{Code, Finding, Refusal, StopSet, Tokenizer};
 
 use super::{MAX_ALTERNATIVES, Request};
 use crate::sampling::{SamplingDefaults, SamplingSet, Tokens};
@@ -13,8 +13,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) tokens: &'a Tokens,
     /// Positions the sequence may hold.
     pub(crate) context: usize,
-    /// Whether ids can be turned into text.
-    pub(crate) has_text: bool,
+    /// What turns ids into text, if there is one.
+    pub(crate) tokenizer: Option<&'a Tokenizer>,
     /// The checkpoint's stop ids.
     pub(crate) stop_set: &'a StopSet,
     /// The checkpoint's stop strings.
@@ -48,6 +48,7 @@ impl Checked {
             stop_ids.extend(facts.stop_set.ids());
             stop_strings.extend_from_slice(facts.stop_strings);
         }
+        stop_ids.extend(stop_strings.iter().filter_map(|stop| special(facts.tokenizer?, stop)));
         let stop_ids: Vec<u32> = stop_ids.into_iter().collect();
 
         Refusal::check(Code::RequestInvalid, fields(&request, &stop_ids, facts))?;
@@ -91,7 +92,7 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
     let empty = request.stop.iter().any(String::is_empty);
     add(empty, "stop", "strings of at least one character".into(), "an empty one".into());
     add(
-        !request.stop.is_empty() && !facts.has_text,
+        !request.stop.is_empty() && facts.tokenizer.is_none(),
         "stop",
         "none, as the model has no tokenizer".into(),
         format!("{} strings", request.stop.len()),
@@ -101,6 +102,12 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
         add(n > MAX_ALTERNATIVES, "logprobs", most, n.to_string());
     }
     findings
+}
+
+/// The id of the special token whose text is `stop`. Such tokens are left out of the text, where the stop string
+/// would never be found.
+fn special(tokenizer: &Tokenizer, stop: &str) -> Option<u32> {
+    tokenizer.id_of(stop).filter(|&id| tokenizer.is_special(id))
 }
 
 /// Tokens that may be generated.

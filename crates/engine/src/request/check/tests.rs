@@ -1,7 +1,7 @@
 use tilewright_model::StopSource;
 
 use super::*;
-use crate::Sampling;
+use crate::{Sampling, fake};
 
 const CONTEXT: usize = 16;
 
@@ -13,7 +13,7 @@ fn check(request: Request) -> Result<Checked, Refusal> {
     let facts = Facts {
         tokens: &Tokens::all(10),
         context: CONTEXT,
-        has_text: true,
+        tokenizer: Some(&fake::tokenizer()),
         stop_set: &stop_set(&[9, 7]),
         stop_strings: &["bye".to_owned()],
         sampling: &SamplingDefaults::default(),
@@ -40,6 +40,12 @@ fn stops_are_joined_and_ignore_eos_drops_only_the_checkpoints() {
     assert_eq!((checked.stop_ids, checked.stop_strings), (vec![3, 7, 9], vec!["END".into(), "bye".into()]));
     let checked = check(Request { ignore_eos: true, ..request }).unwrap();
     assert_eq!((checked.stop_ids, checked.stop_strings), (vec![3, 7], vec!["END".into()]));
+}
+
+#[test]
+fn a_stop_string_that_is_a_special_token_stands_for_its_id() {
+    let request = Request { stop: vec!["<|im_end|>".into(), "the".into()], ..Request::new([1]) };
+    assert_eq!(check(request).unwrap().stop_ids, [7, 9, fake::END]);
 }
 
 #[test]
@@ -86,7 +92,7 @@ fn stop_strings_need_a_tokenizer() {
     let facts = Facts {
         tokens: &Tokens::all(10),
         context: CONTEXT,
-        has_text: false,
+        tokenizer: None,
         stop_set: &StopSet::default(),
         stop_strings: &[],
         sampling: &SamplingDefaults::default(),

@@ -15,6 +15,7 @@ const LEAST: f64 = -708.0;
 ///
 /// With `n` the integer nearest to `x / ln 2`, it is `2^n e^r`, where `r = x - n ln 2` is at most 0.35 in magnitude
 /// and the Taylor series to the 13th power leaves less than rounding does.
+#[inline]
 pub(crate) fn exp(x: f64) -> f64 {
     let bounded = x.max(LEAST);
     let shifted = bounded * std::f64::consts::LOG2_E + TO_INTEGER;

@@ -25,21 +25,35 @@ pub(crate) fn support(logits: &[f32], set: &SamplingSet) -> Vec<Candidate> {
     let largest = f64::from(scan::max(logits));
     let temperature = set.temperature.value;
 
-    let mut kept = match set.top_k.value {
-        0 => allowed(logits).collect(),
-        k => top_k(logits, k),
+    // Negative infinity when min-p is off.
+    let floor = temperature * set.min_p.value.ln();
+    let passes = |c: &Candidate| f64::from(c.logit) - largest >= floor;
+    let mut kept: Vec<Candidate> = match set.top_k.value {
+        0 => allowed(logits).filter(passes).collect(),
+        k => top_k(logits, k).into_iter().filter(passes).collect(),
     };
-    if set.min_p.value > 0.0 {
-        let floor = set.min_p.value.ln();
-        kept.retain(|c| (f64::from(c.logit) - largest) / temperature >= floor);
-    }
-    for c in &mut kept {
-        c.weight = exp((f64::from(c.logit) - largest) / temperature);
-    }
+    weigh(&mut kept, largest, temperature);
     if set.top_p.value < 1.0 {
         top_p(&mut kept, set.top_p.value);
     }
     kept
+}
+
+/// Sets the weights, a block at a time so that the exponential vectorizes.
+fn weigh(candidates: &mut [Candidate], largest: f64, temperature: f64) {
+    const BLOCK: usize = 64;
+    for block in candidates.chunks_mut(BLOCK) {
+        let mut weights = [0.0; BLOCK];
+        for (weight, c) in weights.iter_mut().zip(&*block) {
+            *weight = (f64::from(c.logit) - largest) / temperature;
+        }
+        for weight in &mut weights {
+            *weight = exp(*weight);
+        }
+        for (c, weight) in block.iter_mut().zip(weights) {
+            c.weight = weight;
+        }
+    }
 }
 
 /// The `k` most likely, by rising id.

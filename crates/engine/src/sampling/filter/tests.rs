@@ -91,7 +91,8 @@ fn by_definition(logits: &[f32], set: &SamplingSet) -> Vec<u32> {
         all.truncate(set.top_k.value);
     }
     if set.min_p.value > 0.0 {
-        all.retain(|c| scaled(c) >= set.min_p.value.ln());
+        let floor = set.temperature.value * set.min_p.value.ln();
+        all.retain(|c| f64::from(c.logit) - f64::from(largest) >= floor);
     }
     if set.top_p.value < 1.0 {
         let mut by_id = all.clone();

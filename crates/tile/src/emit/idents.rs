@@ -6,100 +6,14 @@ use crate::arena::Handle;
 use crate::ir::{Builtin, Kernel, Names, OpKind, Origin, Param, Shared, ValueId};
 
 /// Words of the two languages, and names the emitters use themselves, that a kernel may want as a name.
-const RESERVED: [&str; 92] = [
-    "abs",
-    "alignas",
-    "asm",
-    "auto",
-    "bfloat",
-    "blockDim",
-    "blockIdx",
-    "bool",
-    "break",
-    "case",
-    "char",
-    "class",
-    "const",
-    "constant",
-    "continue",
-    "cos",
-    "default",
-    "delete",
-    "device",
-    "do",
-    "double",
-    "edge_row",
-    "else",
-    "enum",
-    "exp",
-    "exp2",
-    "explicit",
-    "extern",
-    "false",
-    "fast",
-    "float",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "for",
-    "friend",
-    "goto",
-    "gridDim",
-    "group_position",
-    "group_x",
-    "group_y",
-    "group_z",
-    "half",
-    "if",
-    "inline",
-    "int",
-    "kernel",
-    "lane",
-    "lane_index",
-    "log",
-    "long",
-    "max",
-    "metal",
-    "min",
-    "namespace",
-    "new",
-    "operator",
-    "precise",
-    "private",
-    "public",
-    "register",
-    "return",
-    "rsqrt",
-    "short",
-    "signed",
-    "simd_group",
-    "simd_group_index",
-    "sin",
-    "sizeof",
-    "sqrt",
-    "static",
-    "struct",
-    "switch",
-    "tanh",
-    "template",
-    "this",
-    "thread",
-    "thread_index",
-    "threadIdx",
-    "threadgroup",
-    "true",
-    "typedef",
-    "typename",
-    "uchar",
-    "uint",
-    "union",
-    "unsigned",
-    "using",
-    "void",
-    "volatile",
-    "while",
-];
+const RESERVED: &str = "\
+    abs alignas asm auto bfloat blockDim blockIdx bool break case char class const constant continue cos \
+    default delete device do double e else enum exp exp2 explicit extern false fast float floor fma fmax \
+    fmin for friend goto gridDim group_position group_x group_y group_z half if inline int kernel lane \
+    lane_index log long max metal min namespace new operator precise private public register return \
+    rsqrt short signed simd_group simd_group_index sin sizeof sqrt static struct switch tanh template \
+    this thread threadIdx thread_index thread_position threadgroup true typedef typename uchar uint \
+    union unsigned using void volatile while";
 
 /// A name for everything that appears in the text.
 pub(super) struct Idents {
@@ -112,7 +26,7 @@ pub(super) struct Idents {
 
 impl Idents {
     pub(super) fn new(kernel: &Kernel) -> Self {
-        let mut taken: BTreeSet<String> = RESERVED.iter().map(|&w| w.to_owned()).collect();
+        let mut taken: BTreeSet<String> = RESERVED.split_whitespace().map(str::to_owned).collect();
         let mut claim = |name: &str| {
             let mut name = name.to_owned();
             while !taken.insert(name.clone()) {

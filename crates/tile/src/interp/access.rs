@@ -3,7 +3,7 @@
 use super::fault::FaultKind;
 use super::lanes::Lanes;
 use super::memory::{Bound, Bytes};
-use super::program::{At, MemoryAt, Reg, ViewAt};
+use super::program::{At, Axis, MemoryAt, Reg, ViewAt};
 use super::run::{Machine, Simd};
 use super::shadow::{WHOLE, Who};
 
@@ -55,6 +55,13 @@ impl ViewAt {
         }
     }
 
+    /// The usual case: no lane is anywhere near an edge.
+    fn all_inside(&self, axis: usize, index: &Lanes, width: u32) -> bool {
+        let Axis { size, limit, .. } = self.axes[axis];
+        let last = index.iter().copied().fold(0, u32::max);
+        limit.is_none() && u64::from(last) + u64::from(width) <= u64::from(size)
+    }
+
     pub(super) fn resolve(
         &self,
         registers: &[Lanes],
@@ -75,6 +82,12 @@ impl ViewAt {
             let width = if axis + 1 == at.index.len() { width } else { 1 };
             let index = &registers[index as usize];
             let stride = self.axes[axis].stride;
+            if inside == u32::MAX && self.all_inside(axis, index, width) {
+                for l in 0..32 {
+                    element[l] += u64::from(index[l]) * stride;
+                }
+                continue;
+            }
             for l in lanes(inside) {
                 let coordinate = i64::from(index[l] as i32);
                 let fail = |kind| (l as u32, kind);
@@ -98,20 +111,25 @@ impl ViewAt {
 }
 
 impl Machine<'_> {
-    /// Byte position of an element in its buffer, checked against the end of the range.
-    pub(super) fn byte(&self, view: &ViewAt, element: u64, width: u32) -> Result<usize, FaultKind> {
+    /// First byte and number of elements of what a view lies in.
+    fn range(&self, view: &ViewAt) -> (usize, u64) {
         let size = u64::from(view.element.bytes());
-        let (base, bytes) = match view.memory {
+        match view.memory {
             MemoryAt::Device(param) => match self.bound[param] {
-                Bound::Buffer(slice) => (slice.offset, slice.bytes),
+                Bound::Buffer(slice) => (slice.offset as usize, slice.bytes / size),
                 Bound::Scalar(_) => (0, 0),
             },
-            MemoryAt::Shared(n) => (0, self.shared[n].bytes.data.len() as u64),
-        };
-        if (element + u64::from(width)) * size > bytes {
-            return Err(FaultKind::BeyondMemory { element, length: bytes / size });
+            MemoryAt::Shared(n) => (0, self.shared[n].bytes.data.len() as u64 / size),
         }
-        Ok((base + element * size) as usize)
+    }
+
+    /// Byte position of an element in its buffer, checked against the end of the range.
+    pub(super) fn byte(&self, view: &ViewAt, element: u64) -> Result<usize, FaultKind> {
+        let (base, length) = self.range(view);
+        if element >= length {
+            return Err(FaultKind::BeyondMemory { element, length });
+        }
+        Ok(base + element as usize * view.element.bytes() as usize)
     }
 
     fn bytes(&self, memory: MemoryAt) -> Option<&Bytes> {
@@ -155,7 +173,7 @@ impl Machine<'_> {
 
     /// The bits of one element, checked to have been written.
     pub(super) fn peek(&self, view: &ViewAt, element: u64) -> Result<u32, FaultKind> {
-        let byte = self.byte(view, element, 1)?;
+        let byte = self.byte(view, element)?;
         let size = view.element.bytes() as usize;
         let bytes = self.bytes(view.memory).filter(|bytes| bytes.is_defined(byte, size));
         bytes.map(|bytes| bytes.get(byte, view.element)).ok_or(FaultKind::Uninitialized { element })
@@ -163,7 +181,7 @@ impl Machine<'_> {
 
     /// Writes the bits of one element.
     pub(super) fn poke(&mut self, view: &ViewAt, element: u64, slot: u32) -> Result<(), FaultKind> {
-        let byte = self.byte(view, element, 1)?;
+        let byte = self.byte(view, element)?;
         match view.memory {
             MemoryAt::Device(param) => {
                 if let Bound::Buffer(slice) = self.bound[param] {
@@ -187,14 +205,15 @@ impl Machine<'_> {
         let view = &program.views[at.view];
         let resolved = view.resolve(&simd.registers, at, simd.mask, width)?;
         let watched = self.watched(view.memory);
+        let (base, length) = self.range(view);
         for part in 0..width {
             let mut result = [view.fill; 32];
-            for l in lanes(resolved.inside) {
-                let element = resolved.element[l] + u64::from(part);
-                let fail = |kind| (l as u32, kind);
-                result[l] = self.peek(view, element).map_err(fail)?;
-                if watched {
-                    self.touch(simd, view, element, l as u32, false).map_err(fail)?;
+            let elements = resolved.element.map(|e| e + u64::from(part));
+            let Some(bytes) = self.bytes(view.memory) else { continue };
+            bytes.gather(view.element, base, length, &elements, resolved.inside, &mut result)?;
+            if watched {
+                for l in lanes(resolved.inside) {
+                    self.touch(simd, view, elements[l], l as u32, false).map_err(|kind| (l as u32, kind))?;
                 }
             }
             simd.registers[(dst + part) as usize] = result;

@@ -3,7 +3,7 @@
 use crate::ir::{Block, Kernel, OpId, OpKind, Origin, Place, Shuffle, ValueId};
 use crate::types::Type;
 
-use super::program::{At, Instr, Pc, Program, Reg, ViewAt};
+use super::program::{At, Copies, Instr, Pc, Program, Reg, ViewAt};
 
 struct Compiler {
     program: Program,
@@ -59,10 +59,17 @@ impl Compiler {
             }
         }
         for (_, op) in kernel.ops.iter() {
-            if let OpKind::Loop(l) = &op.kind {
-                for (result, carried) in op.results.iter().zip(&l.carried) {
-                    self.registers[result.index()] = self.registers[carried.index()];
+            match &op.kind {
+                OpKind::Loop(l) => {
+                    for (result, carried) in op.results.iter().zip(&l.carried) {
+                        self.registers[result.index()] = self.registers[carried.index()];
+                    }
                 }
+                // A part of a vector is where the vector has it.
+                OpKind::Extract(vector, n) => {
+                    self.registers[op.results[0].index()] = self.registers[vector.index()] + n;
+                }
+                _ => {}
             }
         }
     }
@@ -153,7 +160,7 @@ impl Compiler {
                 let copies = parts.iter().zip(dst..);
                 each.extend(copies.map(|(&part, dst)| Instr::Copy { dst, a: r(part) }));
             }
-            OpKind::Extract(a, n) => each.push(Instr::Copy { dst, a: r(*a) + n }),
+            OpKind::Extract(..) => {}
             OpKind::Dot4(a, b, c) => each.push(Instr::Dot4 { dst, a: r(*a), b: r(*b), c: r(*c) }),
             OpKind::Shuffle(shuffle, a) => elementwise(&|n| {
                 let (dst, a) = (dst + n, r(*a) + n);
@@ -206,13 +213,16 @@ impl Compiler {
     fn repeat(&mut self, kernel: &Kernel, id: OpId) {
         let OpKind::Loop(l) = &kernel.ops[id].kind else { return };
         let index = self.reg(l.index);
-        let copies = |from: &[ValueId], this: &Self| -> Vec<(Reg, Reg)> {
+        let copies = |from: &[ValueId], this: &Self| -> Copies {
             let pairs = l.carried.iter().zip(from);
             let parts = |(&to, &from): (&ValueId, &ValueId)| {
                 (0..registers_of(kernel.ty(to))).map(move |n| (n, to, from))
             };
             let reg = |(n, to, from): (u32, ValueId, ValueId)| (this.reg(to) + n, this.reg(from) + n);
-            pairs.flat_map(parts).map(reg).filter(|(to, from)| to != from).collect()
+            let pairs: Vec<(Reg, Reg)> =
+                pairs.flat_map(parts).map(reg).filter(|(to, from)| to != from).collect();
+            let crossing = pairs.iter().any(|(_, from)| pairs.iter().any(|(to, _)| to == from));
+            Copies { pairs, crossing }
         };
         let enter = Instr::LoopEnter { index, start: self.reg(l.start), copies: copies(&l.init, self) };
         self.push(id, enter);

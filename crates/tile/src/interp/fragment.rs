@@ -74,7 +74,7 @@ impl Machine<'_> {
         for n in 0..64 {
             let element = view.offset + u64::from(simd.index) * 64 + n;
             let fail = |kind| (0, kind);
-            let byte = self.byte(view, element, 1).map_err(fail)?;
+            let byte = self.byte(view, element).map_err(fail)?;
             self.touch(simd, view, element, WHOLE, true).map_err(fail)?;
             if let super::program::MemoryAt::Shared(shared) = view.memory {
                 self.shared[shared].bytes.forget_range(byte, view.element.bytes() as usize);

@@ -4,6 +4,9 @@ use half::{bf16, f16};
 
 use crate::types::{Literal, Scalar};
 
+use super::access::lanes;
+use super::fault::FaultKind;
+
 /// Names a buffer of a [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BufferId(usize);
@@ -19,6 +22,8 @@ pub struct Memory {
 pub(super) struct Bytes {
     pub(super) data: Vec<u8>,
     defined: Vec<u64>,
+    /// Every byte holds a value.
+    complete: bool,
 }
 
 /// A range of a buffer.
@@ -54,21 +59,80 @@ pub enum Bound {
 
 impl Bytes {
     pub(super) fn poison(bytes: usize) -> Self {
-        Self { data: vec![0; bytes], defined: vec![0; bytes.div_ceil(64)] }
+        Self { data: vec![0; bytes], defined: vec![0; bytes.div_ceil(64)], complete: false }
     }
 
     fn defined(data: Vec<u8>) -> Self {
         let defined = vec![u64::MAX; data.len().div_ceil(64)];
-        Self { data, defined }
+        Self { data, defined, complete: true }
     }
 
     pub(super) fn forget(&mut self) {
+        self.complete = false;
         self.defined.fill(0);
     }
 
     pub(super) fn forget_range(&mut self, start: usize, bytes: usize) {
+        self.complete = false;
         for byte in start..start + bytes {
             self.defined[byte / 64] &= !(1 << (byte % 64));
+        }
+    }
+
+    /// The bits of an element for each lane in `inside`; the elements are counted from byte `base` and there are
+    /// `length` of them.
+    pub(super) fn gather(
+        &self,
+        scalar: Scalar,
+        base: usize,
+        length: u64,
+        elements: &[u64; 32],
+        inside: u32,
+        out: &mut [u32; 32],
+    ) -> Result<(), (u32, FaultKind)> {
+        let size = scalar.bytes() as usize;
+        for l in lanes(inside) {
+            if elements[l] >= length {
+                return Err((l as u32, FaultKind::BeyondMemory { element: elements[l], length }));
+            }
+        }
+        if !self.complete {
+            for l in lanes(inside) {
+                if !self.is_defined(base + elements[l] as usize * size, size) {
+                    return Err((l as u32, FaultKind::Uninitialized { element: elements[l] }));
+                }
+            }
+        }
+        match scalar {
+            Scalar::F32 | Scalar::I32 | Scalar::U32 => {
+                self.gather_as(base, elements, inside, out, u32::from_le_bytes);
+            }
+            Scalar::F16 | Scalar::Bf16 => {
+                self.gather_as(base, elements, inside, out, |b| u32::from(u16::from_le_bytes(b)));
+            }
+            Scalar::I8 => self.gather_as(base, elements, inside, out, |[b]| i32::from(b as i8) as u32),
+            Scalar::U8 | Scalar::Bool => self.gather_as(base, elements, inside, out, |[b]| u32::from(b)),
+        }
+        Ok(())
+    }
+
+    fn gather_as<const N: usize>(
+        &self,
+        base: usize,
+        elements: &[u64; 32],
+        inside: u32,
+        out: &mut [u32; 32],
+        read: impl Fn([u8; N]) -> u32,
+    ) {
+        let data = self.data.get(base..).unwrap_or_default();
+        let at = |element: u64| {
+            let start = element as usize * N;
+            data.get(start..start + N).and_then(|bytes| bytes.try_into().ok()).map_or(0, &read)
+        };
+        if inside == u32::MAX {
+            *out = std::array::from_fn(|l| at(elements[l]));
+        } else {
+            lanes(inside).for_each(|l| out[l] = at(elements[l]));
         }
     }
 
@@ -161,6 +225,7 @@ impl Memory {
     pub fn data_mut(&mut self, buffer: BufferId) -> &mut [u8] {
         let bytes = &mut self.buffers[buffer.0];
         bytes.defined.fill(u64::MAX);
+        bytes.complete = true;
         &mut bytes.data
     }
 

@@ -109,6 +109,15 @@ pub(super) struct At {
     pub(super) mask: Option<Reg>,
 }
 
+/// Registers to be set from others, as if all at once.
+#[derive(Clone, Debug)]
+pub(super) struct Copies {
+    /// Destination and source.
+    pub(super) pairs: Vec<(Reg, Reg)>,
+    /// Whether a source is also a destination.
+    pub(super) crossing: bool,
+}
+
 /// One step of a SIMD group. Vectors and fragments are taken apart into their registers beforehand.
 #[derive(Clone, Debug)]
 pub(super) enum Instr {
@@ -226,7 +235,7 @@ pub(super) enum Instr {
     LoopEnter {
         index: Reg,
         start: Reg,
-        copies: Vec<(Reg, Reg)>,
+        copies: Copies,
     },
     LoopTest {
         index: Reg,
@@ -238,7 +247,7 @@ pub(super) enum Instr {
     LoopNext {
         index: Reg,
         step: u32,
-        copies: Vec<(Reg, Reg)>,
+        copies: Copies,
         test: Pc,
     },
     WhenEnter {

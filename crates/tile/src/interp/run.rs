@@ -8,7 +8,7 @@ use super::fault::{Fault, FaultKind};
 use super::fragment::{agreed, multiply};
 use super::lanes::{self as alu, Lanes};
 use super::memory::{Bound, Bytes, Memory};
-use super::program::{Instr, Pc, Program, Reg, slot};
+use super::program::{Copies, Instr, Pc, Program, Reg, slot};
 use super::shadow;
 
 /// A launch of a program.
@@ -223,15 +223,25 @@ impl Simd {
         self.registers[reg as usize] = value;
     }
 
-    /// Copies in the lanes that are here, all sources read before any destination is written.
-    fn copy(&mut self, copies: &[(Reg, Reg)]) {
-        let values: Vec<Lanes> = copies.iter().map(|&(_, from)| *self.get(from)).collect();
-        for (&(to, _), value) in copies.iter().zip(values) {
-            let mask = self.mask;
-            let to = &mut self.registers[to as usize];
-            for l in lanes(mask) {
-                to[l] = value[l];
+    /// Copies in the lanes that are here, as if all sources were read before any destination is written.
+    fn copy(&mut self, copies: &Copies) {
+        if copies.crossing {
+            let values: Vec<Lanes> = copies.pairs.iter().map(|&(_, from)| *self.get(from)).collect();
+            copies.pairs.iter().zip(values).for_each(|(&(to, _), value)| self.merge(to, &value));
+        } else {
+            for &(to, from) in &copies.pairs {
+                let value = *self.get(from);
+                self.merge(to, &value);
             }
+        }
+    }
+
+    /// Sets a register in the lanes that are here.
+    fn merge(&mut self, reg: Reg, value: &Lanes) {
+        let to = &mut self.registers[reg as usize];
+        match self.mask {
+            u32::MAX => *to = *value,
+            mask => lanes(mask).for_each(|l| to[l] = value[l]),
         }
     }
 
@@ -298,24 +308,20 @@ impl Simd {
             }
             Instr::LoopTest { index, end, step, whole, exit } => {
                 let more = if whole { i64::from(step) } else { 1 };
-                for l in lanes(self.mask) {
-                    let (index, end) = (self.get(index)[l] as i32, self.get(end)[l] as i32);
-                    if i64::from(index) + more > i64::from(end) {
-                        self.mask &= !(1 << l);
-                    }
-                }
+                let (index, end) = (self.get(index), self.get(end));
+                let goes_on = |l: usize| i64::from(index[l] as i32) + more <= i64::from(end[l] as i32);
+                self.mask &= (0..32).fold(0, |mask, l| mask | u32::from(goes_on(l)) << l);
                 self.leave_if_empty(exit);
             }
             Instr::LoopNext { index, step, ref copies, test } => {
                 self.copy(copies);
-                for l in lanes(self.mask) {
-                    let at = self.get(index)[l] as i32;
-                    let next = at.checked_add_unsigned(step).ok_or_else(|| {
-                        let index = i64::from(at) + i64::from(step);
-                        (l as u32, FaultKind::IndexOverflow { index })
-                    })?;
-                    self.registers[index as usize][l] = next as u32;
+                let at = *self.get(index);
+                let next = |l: usize| (at[l] as i32).checked_add_unsigned(step);
+                if let Some(l) = lanes(self.mask).find(|&l| next(l).is_none()) {
+                    let index = i64::from(at[l] as i32) + i64::from(step);
+                    return Err((l as u32, FaultKind::IndexOverflow { index }));
                 }
+                self.merge(index, &at.map(|v| v.wrapping_add(step)));
                 self.pc = test;
             }
             Instr::WhenEnter { cond, exit } => {

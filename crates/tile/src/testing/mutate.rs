@@ -3,7 +3,23 @@
 //! Whatever a kernel's barriers, masks, conditions, guards and limits are there for must show when one is missing:
 //! the verifier refuses the rest, the interpreter faults, or the result differs.
 
-use crate::ir::{Kernel, Names, OpId, OpKind, describe};
+use crate::arena::Handle;
+use crate::ir::{Kernel, Names, OpId, OpKind, View, describe};
+
+/// Something that keeps a kernel right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safeguard {
+    /// A barrier, removed.
+    Barrier(OpId),
+    /// A condition, whose block is then always done.
+    Condition(OpId),
+    /// The mask of a load or store.
+    Mask(OpId),
+    /// The guard of an axis.
+    Guard(Handle<View>, usize),
+    /// The run-time length of an axis.
+    Limit(Handle<View>, usize),
+}
 
 /// A kernel without one of its safeguards.
 #[derive(Clone, Debug)]
@@ -14,50 +30,56 @@ pub struct Mutant {
     pub kernel: Kernel,
 }
 
-/// Every kernel that lacks exactly one barrier, mask, condition, guarded axis or run-time limit of `kernel`.
-pub fn mutants(kernel: &Kernel) -> Vec<Mutant> {
-    let names = Names::new(kernel);
-    let mut ops: Vec<OpId> = Vec::new();
-    kernel.walk(|op, _| ops.push(op));
-    let mut mutants = Vec::new();
-    for op in ops {
-        let text = describe(kernel, &names, op);
-        let mut without = |what: &str, change: &dyn Fn(&mut Kernel)| {
-            let mut kernel = kernel.clone();
-            change(&mut kernel);
-            mutants.push(Mutant { removed: format!("{what}: {text}"), kernel });
-        };
-        match &kernel.ops[op].kind {
-            OpKind::Barrier(_) => without("barrier", &|k| replace(k, op, &[])),
-            OpKind::When(_, body) => without("condition", &|k| replace(k, op, body)),
-            kind if kind.place().is_some_and(|p| p.mask.is_some()) => without("mask", &|k| unmask(k, op)),
-            _ => {}
-        }
-    }
+/// Every barrier, condition, mask, guarded axis and run-time limit of a kernel.
+pub fn safeguards(kernel: &Kernel) -> Vec<Safeguard> {
+    let mut list = Vec::new();
+    kernel.walk(|op, _| match &kernel.ops[op].kind {
+        OpKind::Barrier(_) => list.push(Safeguard::Barrier(op)),
+        OpKind::When(..) => list.push(Safeguard::Condition(op)),
+        kind if kind.place().is_some_and(|p| p.mask.is_some()) => list.push(Safeguard::Mask(op)),
+        _ => {}
+    });
     for (id, view) in kernel.views.iter() {
         for axis in 0..view.shape.len() {
-            let mut without = |what: &str, change: &dyn Fn(&mut Kernel)| {
-                let mut kernel = kernel.clone();
-                change(&mut kernel);
-                mutants
-                    .push(Mutant { removed: format!("{what} of axis {axis} of view {}", view.name), kernel });
-            };
-            if view.guarded[axis] {
-                without("guard", &|k| k.views[id].guarded[axis] = false);
-            }
-            if view.shape[axis].limit.is_some() {
-                without("limit", &|k| k.views[id].shape[axis].limit = None);
-            }
+            list.extend(view.guarded[axis].then_some(Safeguard::Guard(id, axis)));
+            list.extend(view.shape[axis].limit.map(|_| Safeguard::Limit(id, axis)));
         }
     }
-    mutants
+    list
 }
 
-fn unmask(kernel: &mut Kernel, op: OpId) {
-    match &mut kernel.ops[op].kind {
-        OpKind::Load(place) | OpKind::Store(place, _) => place.mask = None,
-        _ => {}
+/// The kernel without one of its safeguards.
+pub fn without(kernel: &Kernel, safeguard: Safeguard) -> Mutant {
+    let describe = |op| describe(kernel, &Names::new(kernel), op);
+    let axis = |view, axis| format!("axis {axis} of view {}", kernel.views[view].name);
+    let removed = match safeguard {
+        Safeguard::Barrier(op) => format!("barrier {}", kernel.ops[op].at),
+        Safeguard::Condition(op) => format!("condition {}", describe(op)),
+        Safeguard::Mask(op) => format!("mask of {}", describe(op)),
+        Safeguard::Guard(view, n) => format!("guard of {}", axis(view, n)),
+        Safeguard::Limit(view, n) => format!("limit of {}", axis(view, n)),
+    };
+    let mut kernel = kernel.clone();
+    match safeguard {
+        Safeguard::Barrier(op) => replace(&mut kernel, op, &[]),
+        Safeguard::Condition(op) => {
+            let body = kernel.ops[op].kind.block().cloned().unwrap_or_default();
+            replace(&mut kernel, op, &body);
+        }
+        Safeguard::Mask(op) => {
+            if let OpKind::Load(place) | OpKind::Store(place, _) = &mut kernel.ops[op].kind {
+                place.mask = None;
+            }
+        }
+        Safeguard::Guard(view, axis) => kernel.views[view].guarded[axis] = false,
+        Safeguard::Limit(view, axis) => kernel.views[view].shape[axis].limit = None,
     }
+    Mutant { removed, kernel }
+}
+
+/// Every kernel that lacks exactly one of the safeguards of `kernel`.
+pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> {
+    safeguards(kernel).into_iter().map(|safeguard| without(kernel, safeguard))
 }
 
 /// Puts `instead` where `op` was.

@@ -132,8 +132,11 @@ impl Analysis {
         let steps = Span::every(step, 0, 0, (passes - 1).max(0).saturating_mul(step));
         let span = start.span.plus(steps).cap(start.span.low, last);
         let form = start.form.plus(&Form::symbol(Symbol::Counter(id)), step);
-        // The index after the last pass must still be an i32.
-        let wrapped = start.wrapped || end.wrapped || last.saturating_add(step) > i64::from(i32::MAX);
+        // The index after the last pass must still be an i32, and so must the end less the step that a whole pass
+        // is compared with.
+        let leaves = last.saturating_add(step) > i64::from(i32::MAX)
+            || l.whole && end.span.low - step < i64::from(i32::MIN);
+        let wrapped = start.wrapped || end.wrapped || leaves;
         let varies = self.varies(l.start);
         self.facts[l.index.index()] = Some(Fact { varies, integer: Some(Integer { span, form, wrapped }) });
     }

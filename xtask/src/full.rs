@@ -7,10 +7,11 @@ use anyhow::{Context, bail};
 use crate::check;
 use crate::shell::{Step, has_cargo_tool, root};
 
-/// check and test, then every fuzz target for `seconds`.
+/// check and test, the tests too slow for every change, then every fuzz target for `seconds`.
 pub(crate) fn full(seconds: u32) -> anyhow::Result<()> {
     check::check()?;
     check::test()?;
+    Step::cargo(&["test", "--workspace", "--locked", "--", "--ignored"]).run()?;
     if !has_cargo_tool("fuzz") {
         bail!("cargo fuzz is not installed (cargo install cargo-fuzz)");
     }

@@ -10,6 +10,8 @@ pub mod convert;
 mod dtype;
 mod fields;
 pub mod fixed_arm;
+#[doc(hidden)]
+pub mod fuzz;
 mod generation;
 mod inspect;
 mod json;

@@ -9,8 +9,8 @@
 //! [`Tokenizer::encode_chat`] gives control ids only where the template wrote them; `docs/chat-templates.md` tells
 //! how.
 //!
-//! Deliberately absent: other templates by name (`include`, `import`, `extends`), and Python's `str` of numbers and
-//! Booleans inside `~` and `join`, which the engine writes in its own way.
+//! Deliberately absent: other templates by name (`include`, `import`, `extends`), and Python's way of writing very
+//! large or small floats and the quotes of strings in lists where `~` or `join` turns them into text.
 
 mod audit;
 mod clock;
@@ -114,7 +114,8 @@ impl ChatTemplate {
         })
     }
 
-    /// The template of a checkpoint, `None` if it has none. [`TemplateSource`](crate::TemplateSource) tells which of several is taken.
+    /// The template of a checkpoint, `None` if it has none. [`TemplateSource`](crate::TemplateSource) tells which of
+    /// several is taken.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -1,10 +1,38 @@
-//! The CPU device.
+//! The CPU device: a decoder on the processor's own vector units.
+//!
+//! [`resolve_plan`] decides everything from facts; [`open`] packs a checkpoint's weights accordingly and gives a
+//! resident model. Results of a row are the same bits for every prefill chunk, split over calls, batch and number of
+//! threads: each output element has one order of reduction.
+//!
+//! Absent on purpose: other devices, sampling, tokens as text. Files are only touched for packed weights.
 #![cfg_attr(
     test,
     expect(clippy::duplicate_mod, reason = "instruction sets run again over models of their instructions")
 )]
 
+mod attention;
+mod exp;
+mod forward;
+mod host;
+mod kv;
+mod load;
 pub mod matmul;
 mod memory;
+mod norm;
+mod open;
+mod options;
+mod plan;
 pub mod pool;
+mod resident;
+mod rope;
 pub mod simd;
+mod swiglu;
+mod weights;
+
+#[cfg(test)]
+mod testing;
+
+pub use host::Host;
+pub use open::open;
+pub use options::CpuOptions;
+pub use plan::resolve_plan;

@@ -181,4 +181,8 @@ codes! {
         what "Weights and KV cache do not fit the memory of the device."
         why "An overcommitted machine swaps or kills other work."
         remedy "Use a smaller weight format or --ctx.";
+    782 DeviceOptionInvalid "device_option_invalid"
+        what "An option of the device is outside what the device or the model allows."
+        why "An option that is clipped or ignored measures something else than what was asked for."
+        remedy "Use a value in the stated range; see `tilewright doctor` for what this machine has.";
 }

@@ -1,0 +1,123 @@
+//! Attention of query rows over the keys of one segment.
+
+use crate::kv::{BLOCK, HeadSegment, SEGMENT};
+use crate::simd::{LANES, Simd};
+
+use super::load::Load;
+use super::products::{scores, weighted};
+use super::softmax::{Weight, exponentiate};
+
+/// One query row and how many keys of the segment it sees (at least 1).
+#[derive(Clone, Copy)]
+pub(super) struct Query<'a> {
+    /// `[head_dim]`, after norm, RoPE and scaling.
+    pub(super) row: &'a [f32],
+    pub(super) valid: usize,
+}
+
+/// Rows of the widest tile.
+const TILE: usize = 6;
+
+/// For each query, `out[r] = Σ_key e^(score − most) · value` and the weight that goes with it.
+///
+/// Queries are in the order of the keys they see: `valid` never falls. `out` is `[queries, padded]`.
+#[inline(always)]
+pub(super) fn attend_segment<S: Simd, E: Load>(
+    s: S,
+    queries: &[Query<'_>],
+    head: HeadSegment<'_, E>,
+    out: &mut [f32],
+    weights: &mut [Weight],
+) {
+    let padded = head.values.len() / SEGMENT;
+    let mut scratch = [0.0; TILE * SEGMENT];
+    let mut done = 0;
+    while done < queries.len() {
+        let (queries, weights) = (&queries[done..], &mut weights[done..]);
+        let out = &mut out[done * padded..];
+        done += match queries.len() {
+            TILE.. => tile::<S, E, TILE>(s, queries, head, &mut scratch, out, weights),
+            4.. => tile::<S, E, 4>(s, queries, head, &mut scratch, out, weights),
+            2.. => tile::<S, E, 2>(s, queries, head, &mut scratch, out, weights),
+            _ => tile::<S, E, 1>(s, queries, head, &mut scratch, out, weights),
+        };
+    }
+}
+
+/// [`attend_segment`] for the first `R` queries; returns `R`.
+#[inline(always)]
+fn tile<S: Simd, E: Load, const R: usize>(
+    s: S,
+    queries: &[Query<'_>],
+    head: HeadSegment<'_, E>,
+    scratch: &mut [f32; TILE * SEGMENT],
+    out: &mut [f32],
+    weights: &mut [Weight],
+) -> usize {
+    let padded = head.values.len() / SEGMENT;
+    let rows: [&[f32]; R] = std::array::from_fn(|r| queries[r].row);
+    let valid: [usize; R] = std::array::from_fn(|r| queries[r].valid);
+    let blocks = head.keys.chunks_exact(head.keys.len() / SEGMENT * BLOCK);
+    for (block, keys) in blocks.take(valid[R - 1].div_ceil(BLOCK)).enumerate() {
+        let out = &mut scratch[block * BLOCK..];
+        match (wide::<S>(), R) {
+            (true, _) => scores::<S, E, R, 4>(s, rows, keys, out, SEGMENT),
+            (false, ..=2) => scores::<S, E, R, 2>(s, rows, keys, out, SEGMENT),
+            (false, _) => scores::<S, E, R, 1>(s, rows, keys, out, SEGMENT),
+        }
+    }
+    for (r, row) in scratch.chunks_exact_mut(SEGMENT).take(R).enumerate() {
+        weights[r] = exponentiate(s, row, valid[r]);
+    }
+
+    // Keys that all rows see go together; a row's own further keys follow, in the same order as alone. Skipping
+    // what a row does not see, instead of weighing it with zero, keeps another row's NaN out of it.
+    let out = &mut out[..R * padded];
+    out.fill(0.0);
+    let shared = valid[0];
+    for first in (0..shared).step_by(BLOCK) {
+        let keys = first..shared.min(first + BLOCK);
+        let rows: [&[f32]; R] = std::array::from_fn(|r| &scratch[r * SEGMENT..][keys.clone()]);
+        columns(s, rows, &head.values[keys.start * padded..keys.end * padded], padded, out);
+    }
+    for (r, out) in out.chunks_exact_mut(padded).enumerate() {
+        let keys = shared..valid[r];
+        let row = &scratch[r * SEGMENT..][keys.clone()];
+        columns(s, [row], &head.values[keys.start * padded..keys.end * padded], padded, out);
+    }
+    R
+}
+
+/// [`weighted`] over every column, as many vectors at a time as there are registers for.
+#[inline(always)]
+fn columns<S: Simd, E: Load, const R: usize>(
+    s: S,
+    weights: [&[f32]; R],
+    values: &[E],
+    padded: usize,
+    out: &mut [f32],
+) {
+    let mut column = 0;
+    while column < padded {
+        let left = (padded - column) / LANES;
+        let vectors = match (wide::<S>(), R) {
+            (true, ..=2) if left >= 8 => 8,
+            (true, _) if left >= 4 => 4,
+            (true, _) | (false, ..=2) if left >= 2 => 2,
+            _ => 1,
+        };
+        match vectors {
+            8 => weighted::<S, E, R, 8>(s, weights, values, padded, column, out),
+            4 => weighted::<S, E, R, 4>(s, weights, values, padded, column, out),
+            2 => weighted::<S, E, R, 2>(s, weights, values, padded, column, out),
+            _ => weighted::<S, E, R, 1>(s, weights, values, padded, column, out),
+        }
+        column += vectors * LANES;
+    }
+}
+
+/// Whether a vector is one register and there are 32 of them; elsewhere a vector takes several.
+#[inline(always)]
+fn wide<S: Simd>() -> bool {
+    S::FLOAT_ROWS >= 8
+}

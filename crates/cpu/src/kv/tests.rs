@@ -1,0 +1,58 @@
+use half::f16;
+use tilewright_model::Config;
+
+use super::{BLOCK, Element, KvCache, Layout, SEGMENT};
+use crate::testing::config;
+
+fn layout(layers: usize, kv_heads: usize, head_dim: usize) -> Layout {
+    Layout::new(&Config { layers, kv_heads, head_dim, ..config() })
+}
+
+/// A value that f16 holds exactly and that no other place has.
+fn mark(layer: usize, head: usize, position: usize, i: usize) -> f32 {
+    (layer * 1000 + head * 300 + position % 250 + i) as f32
+}
+
+fn stores_and_copies<E: Element>() {
+    let (layers, heads, dim, len) = (2, 3, 24, SEGMENT + BLOCK + 1);
+    let mut cache = KvCache::<E>::new(layout(layers, heads, dim));
+    cache.reach(len).unwrap();
+    for layer in 0..layers {
+        for position in 0..len {
+            for (head, mut to) in cache.heads_mut(layer, position / SEGMENT).enumerate() {
+                let key: Vec<f32> = (0..dim).map(|i| mark(layer, head, position, i)).collect();
+                let value: Vec<f32> = key.iter().map(|k| -k).collect();
+                to.store(position % SEGMENT, &key, &value);
+            }
+        }
+    }
+    for layer in 0..layers {
+        let (keys, values) = cache.copy(layer, len);
+        assert_eq!(keys.len(), heads * len * dim);
+        for (index, (k, v)) in keys.iter().zip(&values).enumerate() {
+            let (head, position, i) = (index / (len * dim), index / dim % len, index % dim);
+            assert_eq!(*k, mark(layer, head, position, i), "layer {layer}, head {head}, {position}, {i}");
+            assert_eq!(*v, -k);
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_is_copied_out() {
+    stores_and_copies::<f32>();
+    stores_and_copies::<f16>();
+}
+
+#[test]
+fn memory_follows_the_length() {
+    let mut cache = KvCache::<f32>::new(layout(1, 1, 16));
+    let taken = |cache: &KvCache<f32>| cache.segments.len();
+    for (positions, segments) in [(0, 0), (1, 1), (SEGMENT, 1), (SEGMENT + 1, 2), (10 * SEGMENT, 10)] {
+        cache.reach(positions).unwrap();
+        assert_eq!(taken(&cache), segments, "{positions} positions");
+    }
+    cache.truncate(2 * SEGMENT + 1);
+    assert_eq!(taken(&cache), 3);
+    cache.truncate(0);
+    assert_eq!(taken(&cache), 0);
+}

@@ -1,0 +1,42 @@
+use super::{rms_norm, rms_norm_in_place};
+use crate::simd::Isa;
+
+#[test]
+fn rows_of_any_width_agree_with_float64() {
+    for width in [1, 2, 15, 16, 17, 64, 100, 1024] {
+        let x: Vec<f32> = (0..width).map(|i| ((i * 37 % 101) as f32 - 50.0) / 7.0 + 0.01).collect();
+        let weight: Vec<f32> = (0..width).map(|i| 1.0 + (i % 5) as f32 / 10.0).collect();
+        let square: f64 = x.iter().map(|v| f64::from(*v).powi(2)).sum();
+        let scale = 1.0 / (square / width as f64 + 1e-6).sqrt();
+        let mut out = vec![0.0; width];
+        rms_norm(Isa::detect(), &x, &weight, 1e-6, &mut out);
+        for i in 0..width {
+            let want = f64::from(x[i]) * scale * f64::from(weight[i]);
+            assert!((f64::from(out[i]) - want).abs() <= 1e-6 * want.abs().max(1.0), "width {width}, {i}");
+        }
+        let mut same = x.clone();
+        rms_norm_in_place(Isa::detect(), &mut same, &weight, 1e-6);
+        assert_eq!(same, out);
+    }
+}
+
+#[test]
+fn a_poisoned_row_stays_poisoned() {
+    let mut out = [0.0; 4];
+    rms_norm(Isa::detect(), &[1.0, f32::NAN, 2.0, 3.0], &[1.0; 4], 1e-6, &mut out);
+    assert!(out.iter().all(|v| v.is_nan()));
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bits() {
+    let x: Vec<f32> = (0..203).map(|i| ((i * 31 % 97) as f32 - 48.0) / 9.0).collect();
+    let results = Isa::testable().into_iter().map(|isa| {
+        let mut out = vec![0.0; x.len()];
+        rms_norm(isa, &x, &x, 1e-5, &mut out);
+        (isa, out)
+    });
+    let results: Vec<_> = results.collect();
+    for (isa, out) in &results {
+        assert_eq!(*out, results[0].1, "{isa}");
+    }
+}

@@ -1,0 +1,35 @@
+//! Opening a checkpoint on this device.
+
+use half::f16;
+use tilewright_backend::{KvFormat, Progress, Resident};
+use tilewright_model::{Checkpoint, Refusal};
+
+use crate::forward::Decoder;
+use crate::host::Host;
+use crate::load::pack;
+use crate::options::CpuOptions;
+use crate::plan::resolve_plan;
+use crate::pool::Pool;
+use crate::resident::CpuModel;
+
+/// Makes `checkpoint` resident: resolves the plan, then packs every matrix.
+///
+/// # Errors
+/// Those of [`resolve_plan`] before any work; `non_finite_weight` naming tensor and index; `out_of_memory`.
+pub fn open(
+    checkpoint: &Checkpoint,
+    options: &CpuOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Box<dyn Resident>, Refusal> {
+    let host = Host::detect();
+    let stored = checkpoint.parameters().embedding.stored;
+    let plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
+    let isa = options.isa.unwrap_or(host.isa);
+    let pool = Pool::new(plan.threads);
+    let weights = pack(checkpoint, plan.weights, isa, &pool, progress)?;
+    let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, isa);
+    Ok(match plan.kv {
+        KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),
+        KvFormat::F16 => Box::new(CpuModel::<f16>::new(decoder, plan)),
+    })
+}

@@ -1,0 +1,137 @@
+//! What will be done, decided from facts alone.
+
+use tilewright_backend::{DeviceKind, KvFormat, Plan};
+use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
+
+use crate::matmul::matrix_bytes;
+use crate::host::Host;
+use crate::options::CpuOptions;
+
+/// Rows of a prefill chunk unless asked otherwise: enough that weights are read seldom, few enough that the
+/// activations of a chunk stay in the outer cache.
+const PREFILL_CHUNK: usize = 512;
+
+/// The most threads and rows a plan accepts; more is a slip of the keyboard.
+const MAX_THREADS: usize = 1024;
+const MAX_CHUNK: usize = 65_536;
+
+/// Decides formats, threads, chunk and context from the model, the request and the machine. Touches nothing.
+///
+/// # Errors
+/// `device_option_invalid` for options outside their range, all in one refusal; `out_of_memory`, with the numbers, when
+/// weights and the context asked for do not fit what the machine has left.
+pub fn resolve_plan(config: &Config, stored: StoredType, options: &CpuOptions, host: &Host) -> Result<Plan, Refusal> {
+    check_ranges(config, options)?;
+    let mut notes = Vec::new();
+    let weights = options.weights.unwrap_or(match stored {
+        StoredType::Bf16 => WeightFormat::Bf16,
+        StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
+    });
+    if options.weights.is_none() {
+        notes.push(format!("weights kept in {weights}, which holds {stored} exactly; int8 and int4 are smaller and faster"));
+    }
+    let kv = options.kv.unwrap_or(match weights {
+        WeightFormat::F32 => KvFormat::F32,
+        WeightFormat::Bf16 | WeightFormat::Int8 | WeightFormat::Int4 => KvFormat::F16,
+    });
+    let sizes = Sizes::of(config, weights, kv);
+    let (context, note) = fit_context(config, &sizes, options.context, host.available)?;
+    notes.extend(note);
+    let chunk = options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context);
+    Ok(Plan {
+        device: DeviceKind::Cpu,
+        kernels: options.isa.unwrap_or(host.isa).to_string(),
+        weights,
+        kv,
+        context,
+        prefill_chunk: chunk,
+        threads: options.threads.unwrap_or(host.cores),
+        weight_bytes: sizes.weights,
+        bytes_per_token: sizes.per_token,
+        kv_bytes_per_position: sizes.kv,
+        notes,
+    })
+}
+
+/// Refuses every option outside its range at once.
+fn check_ranges(config: &Config, options: &CpuOptions) -> Result<(), Refusal> {
+    let ranges = [
+        ("threads", options.threads, MAX_THREADS),
+        ("context", options.context, config.max_positions),
+        ("prefill chunk", options.prefill_chunk, MAX_CHUNK),
+    ];
+    let outside = |value: usize, most: usize| value == 0 || value > most;
+    let findings: Vec<Finding> = ranges
+        .iter()
+        .filter_map(|(what, value, most)| Some((what, (*value)?, *most)))
+        .filter(|(_, value, most)| outside(*value, *most))
+        .map(|(what, value, most)| Finding::new(*what, format!("1 to {most}"), value))
+        .collect();
+    Refusal::check(Code::DeviceOptionInvalid, findings)
+}
+
+/// Bytes of a model.
+struct Sizes {
+    weights: u64,
+    per_token: u64,
+    kv: u64,
+}
+
+impl Sizes {
+    fn of(config: &Config, weights: WeightFormat, kv: KvFormat) -> Self {
+        let matrix = |rows, cols| matrix_bytes(weights, rows, cols) as u64;
+        let (q, kv_width) = (config.q_width(), config.kv_width());
+        let layer = matrix(q + 2 * kv_width, config.hidden)
+            + matrix(config.hidden, q)
+            + matrix(2 * config.intermediate, config.hidden)
+            + matrix(config.hidden, config.intermediate);
+        let vectors = 2 * config.hidden
+            + if config.qk_norm { 2 * config.head_dim } else { 0 }
+            + if config.qkv_bias { q + 2 * kv_width } else { 0 };
+        let head = matrix(config.vocab, config.hidden);
+        let layers = config.layers as u64 * (layer + 4 * vectors as u64);
+        let per_token = layers + 4 * config.hidden as u64 + head;
+        let element = match kv {
+            KvFormat::F32 => 4,
+            KvFormat::F16 => 2,
+        };
+        Self {
+            weights: per_token + if config.tied { 0 } else { head },
+            per_token,
+            kv: (2 * config.layers * config.kv_width() * element) as u64,
+        }
+    }
+}
+
+/// The context: as asked when it fits, else refused; unasked, what the model was made for, cut to what fits.
+fn fit_context(
+    config: &Config,
+    sizes: &Sizes,
+    asked: Option<usize>,
+    available: Option<u64>,
+) -> Result<(usize, Option<String>), Refusal> {
+    let Some(available) = available else {
+        return Ok((asked.unwrap_or(config.max_positions), None));
+    };
+    let fits = available.saturating_sub(sizes.weights) / sizes.kv;
+    let wanted = asked.unwrap_or(config.max_positions);
+    if wanted as u64 <= fits {
+        return Ok((wanted, None));
+    }
+    // Below this a context chosen for the caller would be of no use.
+    let least = asked.unwrap_or(wanted.min(512));
+    if fits < least as u64 {
+        let needed = sizes.weights + sizes.kv * least as u64;
+        return Err(Refusal::new(
+            Code::OutOfMemory,
+            format!("weights ({} bytes) and KV cache ({} bytes for {least} positions)", sizes.weights, sizes.kv * least as u64),
+            format!("at most {available} bytes, which are available"),
+            format!("{needed} bytes"),
+        ));
+    }
+    let note = format!("context {fits} instead of the model's {wanted}: {available} bytes of memory are available");
+    Ok((fits as usize, Some(note)))
+}
+
+#[cfg(test)]
+mod tests;

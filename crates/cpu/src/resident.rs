@@ -1,0 +1,214 @@
+//! The CPU device as a resident model.
+
+use std::collections::BTreeMap;
+
+use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_model::{Code, Config, Finding, Refusal};
+
+use crate::attention::Load;
+use crate::forward::{Decoder, Keep, Span};
+use crate::kv::{KvCache, Layout};
+
+/// Bytes of logits computed at once when every row's are asked for.
+const LOGIT_BYTES: usize = 16 << 20;
+
+/// A decoder with its sequences, whose keys and values are of type `E`.
+pub(crate) struct CpuModel<E: Load> {
+    decoder: Decoder,
+    plan: Plan,
+    sequences: BTreeMap<Sequence, State<E>>,
+    /// The next name to give.
+    next: u64,
+}
+
+/// One sequence.
+struct State<E: Load> {
+    cache: KvCache<E>,
+    /// Positions held.
+    len: usize,
+    /// Positions it may come to hold.
+    room: usize,
+}
+
+impl<E: Load> CpuModel<E> {
+    pub(crate) fn new(decoder: Decoder, plan: Plan) -> Self {
+        Self { decoder, plan, sequences: BTreeMap::new(), next: 0 }
+    }
+
+    /// Everything that is wrong with appending `tokens` to `sequence`.
+    fn check(&self, sequence: Sequence, tokens: &[u32], full: &mut Vec<Finding>, invalid: &mut Vec<Finding>) {
+        let vocab = self.config().vocab;
+        let Some(state) = self.sequences.get(&sequence) else {
+            invalid.push(Finding::new("sequence", "one that was created and not released", sequence.0));
+            return;
+        };
+        if let Some((at, token)) = tokens.iter().enumerate().find(|(_, t)| **t as usize >= vocab) {
+            invalid.push(Finding::new(format!("token {at}"), format!("an id below {vocab}"), token));
+        }
+        let (len, room) = (state.len, state.room);
+        if tokens.len() > room - len {
+            let what = format!("sequence {}", sequence.0);
+            full.push(Finding::new(what, format!("at most {room} positions"), format!("{len} and {} more", tokens.len())));
+        }
+    }
+
+    /// Hands the logits of `rows` ready rows to `each`, some at a time.
+    fn each_row(&mut self, rows: usize, mut each: impl FnMut(usize, &[f32])) {
+        let vocab = self.config().vocab;
+        let step = (LOGIT_BYTES / (4 * vocab)).max(1);
+        let mut logits = vec![0.0; step.min(rows) * vocab];
+        for first in (0..rows).step_by(step) {
+            let count = step.min(rows - first);
+            self.decoder.logits(first..first + count, &mut logits[..count * vocab]);
+            for (row, logits) in logits.chunks_exact(vocab).take(count).enumerate() {
+                each(first + row, logits);
+            }
+        }
+    }
+}
+
+/// The first refusal that has findings.
+fn refuse(full: Vec<Finding>, invalid: Vec<Finding>) -> Result<(), Refusal> {
+    Refusal::check(Code::RequestInvalid, invalid)?;
+    Refusal::check(Code::ContextFull, full)
+}
+
+impl<E: Load> Resident for CpuModel<E> {
+    fn config(&self) -> &Config {
+        self.decoder.config()
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
+        let context = self.plan.context;
+        if positions > context {
+            return Err(Refusal::new(Code::ContextFull, "a new sequence", format!("at most {context} positions"), positions));
+        }
+        let name = Sequence(self.next);
+        self.next += 1;
+        let cache = KvCache::new(Layout::new(self.config()));
+        self.sequences.insert(name, State { cache, len: 0, room: positions });
+        Ok(name)
+    }
+
+    fn release(&mut self, sequence: Sequence) {
+        self.sequences.remove(&sequence);
+    }
+
+    fn len(&self, sequence: Sequence) -> usize {
+        self.sequences.get(&sequence).map_or(0, |s| s.len)
+    }
+
+    fn truncate(&mut self, sequence: Sequence, len: usize) {
+        if let Some(state) = self.sequences.get_mut(&sequence) {
+            state.len = state.len.min(len);
+            state.cache.truncate(state.len);
+        }
+    }
+
+    fn prefill(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        mut logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, tokens, &mut full, &mut invalid);
+        let vocab = self.config().vocab;
+        if let LogitSink::Last(out) = &logits {
+            if out.len() != vocab {
+                invalid.push(Finding::new("logits", format!("{vocab} values"), out.len()));
+            }
+            if tokens.is_empty() {
+                invalid.push(Finding::new("tokens", "at least one, whose logits are asked for", 0));
+            }
+        }
+        refuse(full, invalid)?;
+
+        let chunks = tokens.len().div_ceil(self.plan.prefill_chunk);
+        for (index, chunk) in tokens.chunks(self.plan.prefill_chunk).enumerate() {
+            let keep = match &logits {
+                LogitSink::Each(_) => Keep::All,
+                LogitSink::Last(_) if index + 1 == chunks => Keep::Last,
+                LogitSink::Last(_) | LogitSink::None => Keep::None,
+            };
+            let Some(state) = self.sequences.get_mut(&sequence) else { return Ok(()) };
+            state.cache.reach(state.len + chunk.len())?;
+            let span = Span { cache: &mut state.cache, position: state.len, tokens: chunk };
+            let rows = self.decoder.run(&mut [span], keep, cancel)?;
+            state.len += chunk.len();
+            match &mut logits {
+                LogitSink::Each(each) => {
+                    let first = index * self.plan.prefill_chunk;
+                    self.each_row(rows, |row, logits| each(first + row, logits));
+                }
+                LogitSink::Last(out) if keep == Keep::Last => self.decoder.logits(0..1, out),
+                LogitSink::Last(_) | LogitSink::None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        for (index, step) in steps.iter().enumerate() {
+            self.check(step.sequence, &[step.token], &mut full, &mut invalid);
+            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
+                let what = format!("sequence {}", step.sequence.0);
+                invalid.push(Finding::new(what, "one step", "several"));
+            }
+        }
+        let wanted = steps.len() * self.config().vocab;
+        if logits.len() != wanted {
+            invalid.push(Finding::new("logits", format!("{wanted} values"), logits.len()));
+        }
+        refuse(full, invalid)?;
+        if steps.is_empty() {
+            return Ok(());
+        }
+        // The map lends its values one at a time, so the sequences of this step leave it while they are worked on.
+        let mut states: Vec<(Sequence, State<E>)> =
+            steps.iter().filter_map(|s| Some((s.sequence, self.sequences.remove(&s.sequence)?))).collect();
+        let result = self.step(steps, &mut states, logits);
+        self.sequences.extend(states);
+        result
+    }
+
+    fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
+        match self.sequences.get(&sequence) {
+            Some(state) if layer < self.config().layers => state.cache.copy(layer, state.len),
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+impl<E: Load> CpuModel<E> {
+    /// Appends each step's token to its state.
+    fn step(
+        &mut self,
+        steps: &[Step],
+        states: &mut [(Sequence, State<E>)],
+        logits: &mut [f32],
+    ) -> Result<(), Refusal> {
+        for (_, state) in states.iter_mut() {
+            state.cache.reach(state.len + 1)?;
+        }
+        let mut spans: Vec<Span<'_, E>> = states
+            .iter_mut()
+            .zip(steps)
+            .map(|((_, state), step)| Span {
+                cache: &mut state.cache,
+                position: state.len,
+                tokens: std::slice::from_ref(&step.token),
+            })
+            .collect();
+        let rows = self.decoder.run(&mut spans, Keep::All, &Cancel::default())?;
+        self.decoder.logits(0..rows, logits);
+        states.iter_mut().for_each(|(_, state)| state.len += 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! A row's results are the same bits however its prompt was cut, whoever shares its batch, and on any number of
+//! threads.
+
+mod common;
+
+use common::{prefill_all, resident, seeded};
+use proptest::prelude::*;
+use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
+use tilewright_cpu::CpuOptions;
+use tilewright_gate::seeded::small;
+use tilewright_model::{Config, Family, WeightFormat};
+
+fn config(family: Family, kv_heads: usize, group: usize, head_dim: usize) -> Config {
+    let (hidden, intermediate, vocab) = (96, 160, 131);
+    Config { hidden, intermediate, vocab, layers: 2, heads: kv_heads * group, kv_heads, head_dim, ..small(family) }
+}
+
+/// Some ids, reproducible.
+fn ids(len: usize, vocab: usize) -> Vec<u32> {
+    (0..len).map(|i| ((i * i * 31 + i * 17 + 5) % vocab) as u32).collect()
+}
+
+/// What a sequence looks like after `ids`: every row's logits, and all keys and values.
+#[derive(PartialEq)]
+struct State {
+    logits: Vec<f32>,
+    cache: Vec<(Vec<f32>, Vec<f32>)>,
+}
+
+fn cache(model: &dyn Resident, sequence: Sequence) -> Vec<(Vec<f32>, Vec<f32>)> {
+    (0..model.config().layers).map(|layer| model.copy_kv(sequence, layer)).collect()
+}
+
+fn whole(model: &mut dyn Resident, ids: &[u32]) -> State {
+    let (sequence, logits) = prefill_all(model, ids);
+    State { cache: cache(model, sequence), logits }
+}
+
+/// Prefills up to `cut`, then in a second call up to `rest`, then decodes one by one. Only the last row of the
+/// second call and the decoded rows have logits; the others are taken from `from`.
+fn in_pieces(model: &mut dyn Resident, ids: &[u32], cut: usize, rest: usize, from: &State) -> State {
+    let vocab = model.config().vocab;
+    let sequence = model.create(ids.len()).unwrap();
+    let mut logits = from.logits.clone();
+    model.prefill(sequence, &ids[..cut], LogitSink::None, &Cancel::default()).unwrap();
+    if rest > cut {
+        let last = &mut logits[(rest - 1) * vocab..rest * vocab];
+        model.prefill(sequence, &ids[cut..rest], LogitSink::Last(last), &Cancel::default()).unwrap();
+    }
+    for at in rest..ids.len() {
+        let step = Step { sequence, token: ids[at] };
+        model.decode(&[step], &mut logits[at * vocab..(at + 1) * vocab]).unwrap();
+    }
+    State { cache: cache(model, sequence), logits }
+}
+
+fn check(config: &Config, weights: WeightFormat, seed: u64, len: usize, chunk: usize, cuts: (usize, usize)) {
+    let (_folder, checkpoint) = seeded(config, seed);
+    let ids = ids(len, config.vocab);
+    let open = |threads, chunk| {
+        let options =
+            CpuOptions { threads: Some(threads), prefill_chunk: Some(chunk), ..CpuOptions::default() };
+        resident(&checkpoint, weights, options)
+    };
+    let want = whole(&mut *open(1, 512), &ids);
+    assert!(want.logits.iter().all(|l| l.is_finite()));
+    for threads in [1, 2, 3] {
+        let mut model = open(threads, chunk);
+        let what = format!("{config:?}, {weights}, {len} ids, {threads} threads, chunks of {chunk}");
+        assert!(whole(&mut *model, &ids) == want, "{what}: prefill differs");
+        let pieces = in_pieces(&mut *model, &ids, cuts.0, cuts.1, &want);
+        assert!(pieces == want, "{what}: pieces cut at {cuts:?} differ");
+    }
+}
+
+#[test]
+fn chunk_sizes_of_every_format() {
+    for weights in WeightFormat::ALL {
+        for chunk in [1, 7, 64, 512] {
+            check(&config(Family::Qwen3, 2, 2, 32), weights, 11, 130, chunk, (65, 127));
+        }
+    }
+}
+
+#[test]
+fn long_contexts() {
+    check(&config(Family::Llama, 1, 3, 64), WeightFormat::Int8, 12, 3000, 700, (2900, 2990));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_shape(
+        family in prop::sample::select(vec![Family::Qwen3, Family::Qwen2, Family::Llama, Family::Mistral]),
+        weights in prop::sample::select(WeightFormat::ALL.to_vec()),
+        kv_heads in 1_usize..4,
+        group in 1_usize..6,
+        head_dim in prop::sample::select(vec![32_usize, 64, 128, 256]),
+        len in 1_usize..400,
+        chunk in 1_usize..200,
+        seed in 0_u64..1000,
+        first in 0.0_f64..1.0,
+        second in 0.9_f64..1.0,
+    ) {
+        let config = config(family, kv_heads, group, head_dim);
+        let cut = (len as f64 * first) as usize;
+        let rest = cut + ((len - cut) as f64 * second) as usize;
+        check(&config, weights, seed, len, chunk, (cut, rest));
+    }
+}
+
+#[test]
+fn batch_mates_do_not_show() {
+    for weights in WeightFormat::ALL {
+        let config = config(Family::Qwen3, 2, 3, 64);
+        let (_folder, checkpoint) = seeded(&config, 13);
+        let texts: Vec<Vec<u32>> =
+            [300, 1, 17, 256].iter().map(|len| ids(len + 5, config.vocab)[5..].to_vec()).collect();
+        for threads in [1, 3] {
+            let options = CpuOptions { threads: Some(threads), ..CpuOptions::default() };
+            let mut model = resident(&checkpoint, weights, options);
+            let alone: Vec<State> = texts.iter().map(|ids| whole(&mut *model, ids)).collect();
+            let sequences: Vec<Sequence> = texts
+                .iter()
+                .map(|ids| {
+                    let sequence = model.create(ids.len()).unwrap();
+                    let given = &ids[..ids.len() - 1];
+                    model.prefill(sequence, given, LogitSink::None, &Cancel::default()).unwrap();
+                    sequence
+                })
+                .collect();
+            let steps: Vec<Step> = sequences
+                .iter()
+                .zip(&texts)
+                .map(|(sequence, ids)| Step { sequence: *sequence, token: ids[ids.len() - 1] })
+                .collect();
+            let mut logits = vec![0.0; steps.len() * config.vocab];
+            model.decode(&steps, &mut logits).unwrap();
+            for (index, alone) in alone.iter().enumerate() {
+                let got = &logits[index * config.vocab..][..config.vocab];
+                let want = &alone.logits[alone.logits.len() - config.vocab..];
+                assert!(got == want, "{weights}, {threads} threads: row {index} of a batch differs");
+                assert!(cache(&*model, sequences[index]) == alone.cache, "{weights}: cache {index} differs");
+            }
+        }
+    }
+}

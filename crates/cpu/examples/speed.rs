@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         prefills.push(prompt as f64 / start.elapsed().as_secs_f64());
         let start = Instant::now();
         for _ in 0..new {
-            let best = logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
+            let best =
+                logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
             model.decode(&[Step { sequence, token: best as u32 }], &mut logits)?;
         }
         decodes.push(new as f64 / start.elapsed().as_secs_f64());

@@ -81,9 +81,10 @@ impl Loader<'_> {
     fn matrix(&mut self, tensors: &[&Tensor<'_>]) -> Result<Matrix, Refusal> {
         let rows = tensors.iter().map(|t| t.rows()).sum();
         let cols = tensors[0].row_len();
-        let matrix = Matrix::pack(self.pool, self.isa, self.format, (rows, cols), &|rows, out: &mut [f32]| {
-            read_rows(tensors, rows, out)
-        })?;
+        let matrix =
+            Matrix::pack(self.pool, self.isa, self.format, (rows, cols), &|rows, out: &mut [f32]| {
+                read_rows(tensors, rows, out)
+            })?;
         self.count(tensors);
         Ok(matrix)
     }

@@ -3,8 +3,8 @@
 use tilewright_backend::{DeviceKind, KvFormat, Plan};
 use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
 
-use crate::matmul::matrix_bytes;
 use crate::host::Host;
+use crate::matmul::matrix_bytes;
 use crate::options::CpuOptions;
 
 /// Rows of a prefill chunk unless asked otherwise: enough that weights are read seldom, few enough that the
@@ -20,7 +20,12 @@ const MAX_CHUNK: usize = 65_536;
 /// # Errors
 /// `device_option_invalid` for options outside their range, all in one refusal; `out_of_memory`, with the numbers, when
 /// weights and the context asked for do not fit what the machine has left.
-pub fn resolve_plan(config: &Config, stored: StoredType, options: &CpuOptions, host: &Host) -> Result<Plan, Refusal> {
+pub fn resolve_plan(
+    config: &Config,
+    stored: StoredType,
+    options: &CpuOptions,
+    host: &Host,
+) -> Result<Plan, Refusal> {
     check_ranges(config, options)?;
     let mut notes = Vec::new();
     let weights = options.weights.unwrap_or(match stored {
@@ -28,7 +33,9 @@ pub fn resolve_plan(config: &Config, stored: StoredType, options: &CpuOptions, h
         StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
     });
     if options.weights.is_none() {
-        notes.push(format!("weights kept in {weights}, which holds {stored} exactly; int8 and int4 are smaller and faster"));
+        notes.push(format!(
+            "weights kept in {weights}, which holds {stored} exactly; int8 and int4 are smaller and faster"
+        ));
     }
     let kv = options.kv.unwrap_or(match weights {
         WeightFormat::F32 => KvFormat::F32,
@@ -124,12 +131,17 @@ fn fit_context(
         let needed = sizes.weights + sizes.kv * least as u64;
         return Err(Refusal::new(
             Code::OutOfMemory,
-            format!("weights ({} bytes) and KV cache ({} bytes for {least} positions)", sizes.weights, sizes.kv * least as u64),
+            format!(
+                "weights ({} bytes) and KV cache ({} bytes for {least} positions)",
+                sizes.weights,
+                sizes.kv * least as u64
+            ),
             format!("at most {available} bytes, which are available"),
             format!("{needed} bytes"),
         ));
     }
-    let note = format!("context {fits} instead of the model's {wanted}: {available} bytes of memory are available");
+    let note =
+        format!("context {fits} instead of the model's {wanted}: {available} bytes of memory are available");
     Ok((fits as usize, Some(note)))
 }
 

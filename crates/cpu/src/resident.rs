@@ -48,7 +48,11 @@ impl<E: Load> CpuModel<E> {
         let (len, room) = (state.len, state.room);
         if tokens.len() > room - len {
             let what = format!("sequence {}", sequence.0);
-            full.push(Finding::new(what, format!("at most {room} positions"), format!("{len} and {} more", tokens.len())));
+            full.push(Finding::new(
+                what,
+                format!("at most {room} positions"),
+                format!("{len} and {} more", tokens.len()),
+            ));
         }
     }
 
@@ -85,7 +89,12 @@ impl<E: Load> Resident for CpuModel<E> {
     fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
         let context = self.plan.context;
         if positions > context {
-            return Err(Refusal::new(Code::ContextFull, "a new sequence", format!("at most {context} positions"), positions));
+            return Err(Refusal::new(
+                Code::ContextFull,
+                "a new sequence",
+                format!("at most {context} positions"),
+                positions,
+            ));
         }
         let name = Sequence(self.next);
         self.next += 1;

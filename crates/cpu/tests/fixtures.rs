@@ -22,9 +22,11 @@ struct Stored {
 fn stored(name: &str, layers: usize) -> Stored {
     let bytes = std::fs::read(fixture(name).join("reference.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
-    let words = |name: &str| -> Vec<[u8; 8]> { file.tensor(name).unwrap().data().as_chunks::<8>().0.to_vec() };
+    let words =
+        |name: &str| -> Vec<[u8; 8]> { file.tensor(name).unwrap().data().as_chunks::<8>().0.to_vec() };
     let floats = |name: &str| words(name).into_iter().map(f64::from_le_bytes).collect::<Vec<f64>>();
-    let ids = |name: &str| words(name).into_iter().map(|w| i64::from_le_bytes(w) as u32).collect::<Vec<u32>>();
+    let ids =
+        |name: &str| words(name).into_iter().map(|w| i64::from_le_bytes(w) as u32).collect::<Vec<u32>>();
     Stored {
         prompt: ids("prompt_ids"),
         logits: floats("logits"),
@@ -49,7 +51,9 @@ fn check(name: &str, weights: WeightFormat, kv: KvFormat) -> (Observed, Observed
     let mut state = Observed::default();
     for layer in 0..layers {
         let (keys, values) = model.copy_kv(sequence, layer);
-        for (part, got, want) in [("keys", keys, &stored.keys[layer]), ("values", values, &stored.values[layer])] {
+        for (part, got, want) in
+            [("keys", keys, &stored.keys[layer]), ("values", values, &stored.values[layer])]
+        {
             let seen = compare(&got, want, Tolerance::F32_STATE)
                 .unwrap_or_else(|m| panic!("{} of layer {layer}: {m}", what(part)));
             state = state.merge(seen);
@@ -68,7 +72,10 @@ fn check(name: &str, weights: WeightFormat, kv: KvFormat) -> (Observed, Observed
 fn f32_agrees_with_float64_on_every_family() {
     for name in FIXTURES {
         let (logits, state) = check(name, WeightFormat::F32, KvFormat::F32);
-        eprintln!("{name}: logits within {:.2e}, keys and values within {:.2e}", logits.max_abs, state.max_abs);
+        eprintln!(
+            "{name}: logits within {:.2e}, keys and values within {:.2e}",
+            logits.max_abs, state.max_abs
+        );
     }
 }
 
@@ -81,7 +88,10 @@ fn bf16_weights_agree_where_the_file_is_bf16() {
     let mut checked = 0;
     for name in born_bf16 {
         let (logits, state) = check(name, WeightFormat::Bf16, KvFormat::F32);
-        eprintln!("{name}: logits within {:.2e}, keys and values within {:.2e}", logits.max_abs, state.max_abs);
+        eprintln!(
+            "{name}: logits within {:.2e}, keys and values within {:.2e}",
+            logits.max_abs, state.max_abs
+        );
         checked += 1;
     }
     assert!(checked >= 4);

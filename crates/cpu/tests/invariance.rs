@@ -12,7 +12,16 @@ use tilewright_model::{Config, Family, WeightFormat};
 
 fn config(family: Family, kv_heads: usize, group: usize, head_dim: usize) -> Config {
     let (hidden, intermediate, vocab) = (96, 160, 131);
-    Config { hidden, intermediate, vocab, layers: 2, heads: kv_heads * group, kv_heads, head_dim, ..small(family) }
+    Config {
+        hidden,
+        intermediate,
+        vocab,
+        layers: 2,
+        heads: kv_heads * group,
+        kv_heads,
+        head_dim,
+        ..small(family)
+    }
 }
 
 /// Some ids, reproducible.

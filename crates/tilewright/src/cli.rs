@@ -13,7 +13,7 @@ use crate::flags::OutputFlags;
 
 /// Run Qwen3-family and Llama-family language models locally.
 #[derive(Debug, Parser)]
-#[command(name = "tilewright", version, max_term_width = 110, after_help = AFTER_HELP)]
+#[command(name = "tilewright", version, max_term_width = 110)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -27,7 +27,11 @@ Exit codes: 0 done, 1 refused or failed, 2 usage, 130 stopped by Ctrl-C.";
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(commands::run::RunArgs),
+    Chat(commands::chat::ChatArgs),
     Inspect(commands::inspect::InspectArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Perplexity(commands::perplexity::PerplexityArgs),
     Convert(commands::convert::ConvertArgs),
     Completions(commands::completions::CompletionsArgs),
 }
@@ -36,7 +40,11 @@ impl Command {
     /// How the command speaks.
     pub(crate) fn output(&self) -> OutputFlags {
         match self {
+            Self::Run(args) => args.output,
+            Self::Chat(args) => args.output,
             Self::Inspect(args) => args.output,
+            Self::Doctor(args) => args.output,
+            Self::Perplexity(args) => args.output,
             Self::Convert(args) => args.output,
             Self::Completions(_) => OutputFlags::default(),
         }
@@ -45,7 +53,11 @@ impl Command {
     /// Carries the command out.
     pub(crate) fn run(self, console: &mut Console) -> Result<(), Failure> {
         match self {
+            Self::Run(args) => commands::run::run(args, console),
+            Self::Chat(args) => commands::chat::run(args, console),
             Self::Inspect(args) => commands::inspect::run(args, console),
+            Self::Doctor(args) => commands::doctor::run(args, console),
+            Self::Perplexity(args) => commands::perplexity::run(args, console),
             Self::Convert(args) => commands::convert::run(args, console),
             Self::Completions(args) => commands::completions::run(args, console),
         }
@@ -70,13 +82,14 @@ fn with_environment(command: clap::Command) -> clap::Command {
         .mut_args(|arg| match arg.get_long() {
             Some(long) => {
                 let switch = matches!(arg.get_action(), ArgAction::SetTrue);
-                let arg = arg.clone().env(Str::from(variable(long)));
+                let arg = arg.clone().env(Str::from(variable(long))).hide_env(true);
                 // `TILEWRIGHT_JSON=1`, `=yes` and `=on` all mean on; clap alone would accept only `true`.
                 if switch { arg.value_parser(FalseyValueParser::new()) } else { arg }
             }
             None => arg,
         })
         .mut_subcommands(with_environment)
+        .after_help(AFTER_HELP)
 }
 
 /// The environment variable of a long flag.

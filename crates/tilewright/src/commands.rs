@@ -1,7 +1,14 @@
 //! One file per command. Each has its typed arguments and a function that carries it out.
 
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod perplexity;
+pub(crate) mod run;
 
 mod describe;
+mod prompting;
+mod reply;
+mod session;

@@ -5,6 +5,16 @@
 
 mod model;
 mod output;
+mod prompt;
+mod read;
+mod sampling;
+mod stopping;
+mod template;
 
-pub(crate) use model::{ModelChoice, ModelFlags};
+pub(crate) use model::{ModelChoice, ModelFlags, cache_folder};
 pub(crate) use output::OutputFlags;
+pub(crate) use prompt::{Prompt, PromptFlags};
+pub(crate) use read::read_text;
+pub(crate) use sampling::SamplingFlags;
+pub(crate) use stopping::{Limits, StoppingFlags};
+pub(crate) use template::{Reasoning, TemplateChoice, TemplateFlags};

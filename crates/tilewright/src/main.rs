@@ -9,6 +9,8 @@ mod commands;
 mod console;
 mod exit;
 mod flags;
+mod interrupt;
+mod memory;
 
 use std::process::ExitCode;
 

@@ -45,7 +45,15 @@ pub(crate) fn attend_rows<E: Load>(
             for segment in 0..segments(row) {
                 let valid = (row.position + 1 - segment * SEGMENT).min(SEGMENT);
                 let keys = row.cache.head(layer, head, segment);
-                tasks.extend(places.next().map(|(values, weights)| Part { queries, row: index, head, valid, keys, values, weights }));
+                tasks.extend(places.next().map(|(values, weights)| Part {
+                    queries,
+                    row: index,
+                    head,
+                    valid,
+                    keys,
+                    values,
+                    weights,
+                }));
             }
         }
     }

@@ -85,7 +85,8 @@ impl<E: Load> Kernel for &mut Block<'_, E> {
                 }
                 wide.attend(s, &rows, keys, &mut part, &mut part_weights);
                 let earlier = weights.iter_mut().zip(sums.chunks_exact_mut(padded));
-                for ((weight, sum), (w, p)) in earlier.zip(part_weights.iter().zip(part.chunks_exact(padded))) {
+                for ((weight, sum), (w, p)) in earlier.zip(part_weights.iter().zip(part.chunks_exact(padded)))
+                {
                     merge(s, weight, sum, *w, p);
                 }
             }

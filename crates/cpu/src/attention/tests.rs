@@ -30,8 +30,7 @@ struct Problem<E: Load> {
 
 impl<E: Load> Problem<E> {
     fn new(heads: Heads, len: usize, seed: u64) -> Self {
-        let config =
-            Config { layers: 1, kv_heads: heads.kv_heads, head_dim: heads.head_dim, ..config() };
+        let config = Config { layers: 1, kv_heads: heads.kv_heads, head_dim: heads.head_dim, ..config() };
         let mut cache = KvCache::new(Layout::new(&config));
         cache.reach(len).unwrap();
         let kv = random(seed, 2 * len * heads.kv_heads * heads.head_dim);
@@ -104,10 +103,16 @@ fn check<E: Load>(heads: Heads, len: usize, seed: u64, split: usize) {
             let pool = Pool::new(threads);
             let mut parts = problem.run(&pool, isa, 0..split);
             parts.extend(problem.run(&pool, isa, split..len));
-            assert!(parts == whole, "{isa}, {threads} threads, {heads:?}: split at {split} of {len} changes bits");
+            assert!(
+                parts == whole,
+                "{isa}, {threads} threads, {heads:?}: split at {split} of {len} changes bits"
+            );
             for position in [0, split, len - 1] {
                 let row = problem.single(&pool, isa, position);
-                assert!(row == whole[position * width..][..width], "{isa}, {heads:?}: row {position} alone differs");
+                assert!(
+                    row == whole[position * width..][..width],
+                    "{isa}, {heads:?}: row {position} alone differs"
+                );
             }
         }
     }

@@ -1,3 +1,5 @@
+//! Replies with a block, without one, with half of one; and every way to cut them.
+
 use super::*;
 use proptest::prelude::*;
 

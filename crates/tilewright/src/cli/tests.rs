@@ -1,3 +1,5 @@
+//! The command tree against its reference page, its variables and itself.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tilewright_engine::Source;
 use tilewright_model::convert::{Arm, BlobType, ConvertOptions, convert};
-use tilewright_model::{Checkpoint, Code, Refusal, Specials, Tokenizer};
+use tilewright_model::{Checkpoint, Refusal, Specials, Tokenizer};
 
 use crate::console::{Console, bytes};
 use crate::exit::Failure;
@@ -120,13 +120,6 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
 fn ids(prompt: Prompt, checkpoint: &Checkpoint) -> Result<Vec<u32>, Refusal> {
     match prompt {
         Prompt::Ids(ids) => Ok(ids),
-        Prompt::Text(text) => {
-            let json = checkpoint.tokenizer_json().ok_or_else(|| {
-                let expected = "a tokenizer, to read text; --ids needs none";
-                Refusal::new(Code::TokenizerInvalid, "tokenizer.json", expected, "none")
-            })?;
-            let tokenizer = Tokenizer::from_bytes(json, checkpoint.tokenizer_config())?;
-            tokenizer.encode_prompt(&text, Specials::Plain)
-        }
+        Prompt::Text(text) => Tokenizer::from_checkpoint(checkpoint)?.encode_prompt(&text, Specials::Plain),
     }
 }

@@ -13,7 +13,7 @@ impl Bar {
     pub(super) fn new(console: &Console, what: &'static str) -> Self {
         let target =
             if console.draws() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
+        let bar = ProgressBar::with_draw_target(None, target).with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {percent} % {eta}") {
             bar.set_style(style);
         }

@@ -30,9 +30,9 @@ pub(crate) struct ModelFlags {
     #[arg(long, value_name = "TYPE", value_parser = kv_formats())]
     pub kv_dtype: Option<KvFormat>,
 
-    /// Positions for prompt and reply together; 0 for the model's own number, as far as memory allows
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
-    pub ctx: usize,
+    /// Positions for prompt and reply together [default, and 0: the model's, as far as memory allows]
+    #[arg(short, long, value_name = "N")]
+    pub ctx: Option<usize>,
 
     /// Prompt tokens taken in one step [default: chosen by the device]
     #[arg(long, value_name = "N")]
@@ -77,7 +77,7 @@ impl ModelFlags {
                 weights: self.weights,
                 kv: self.kv_dtype,
                 threads: self.threads.map(NonZeroUsize::get),
-                context: (self.ctx > 0).then_some(self.ctx),
+                context: self.ctx.filter(|positions| *positions > 0),
                 prefill_chunk: self.prefill_chunk.map(NonZeroUsize::get),
                 cache,
             },

@@ -1,9 +1,10 @@
 //! What `inspect` knows of a checkpoint, for a page or for machines.
 
 use serde_json::{Value, json};
-use tilewright_engine::Source;
-use tilewright_model::{ChatTemplate, Checkpoint, Inspection, Refusal, Tokenizer};
+use tilewright_engine::{OpenOptions, Plan, Source, resolve_plan};
+use tilewright_model::{ChatTemplate, Checkpoint, Inspection, Refusal, Tokenizer, WeightFormat};
 
+use crate::commands::describe;
 use crate::flags::ModelChoice;
 
 /// A checkpoint, the plan for it, and what speaks against either.
@@ -12,6 +13,10 @@ pub(crate) struct Facts {
     pub source: Source,
     /// What its files say.
     pub inspection: Inspection,
+    /// The plan that the flags ask for.
+    pub plan: Option<Plan>,
+    /// The plan of every weight format that fits, all else as the flags ask.
+    pub formats: Vec<Plan>,
     /// The tokenizer, if there is one that can be used.
     pub tokenizer: Option<Tokenizer>,
     /// Every refusal.
@@ -25,8 +30,11 @@ impl Facts {
             source: choice.source.clone(),
             refusals: inspection.refusals.clone(),
             inspection,
+            plan: None,
+            formats: Vec::new(),
             tokenizer: None,
         };
+        facts.resolve(&choice.options);
         if facts.inspection.refusals.is_empty()
             && let Err(refusal) = facts.open()
         {
@@ -35,26 +43,44 @@ impl Facts {
         facts
     }
 
+    fn resolve(&mut self, options: &OpenOptions) {
+        let Some(config) = &self.inspection.config else { return };
+        let Some(stored) = self.inspection.tensors.first().map(|t| t.stored).or(config.stored) else {
+            return;
+        };
+        match resolve_plan(config, stored, options) {
+            Ok(plan) => self.plan = Some(plan),
+            Err(refusal) => self.refusals.push(refusal),
+        }
+        let other = |weights| OpenOptions { weights: Some(weights), ..options.clone() };
+        self.formats = WeightFormat::ALL
+            .into_iter()
+            .filter_map(|w| resolve_plan(config, stored, &other(w)).ok())
+            .collect();
+    }
+
     /// Reads the texts as a command would. The weight files are mapped, not read.
     fn open(&mut self) -> Result<(), Refusal> {
         let checkpoint = match &self.source {
             Source::Embedded => Checkpoint::embedded()?,
             Source::Path(path) => Checkpoint::open(path)?,
         };
-        let Some(json) = checkpoint.tokenizer_json() else { return Ok(()) };
-        let tokenizer = self.tokenizer.insert(Tokenizer::from_bytes(json, checkpoint.tokenizer_config())?);
-        if let Some((text, place)) = checkpoint.chat_template() {
-            ChatTemplate::new(text, tokenizer, &place.to_string())?;
+        if checkpoint.tokenizer_json().is_some() {
+            let tokenizer = self.tokenizer.insert(Tokenizer::from_checkpoint(&checkpoint)?);
+            ChatTemplate::from_checkpoint(&checkpoint, tokenizer)?;
         }
         Ok(())
     }
 
     /// For machines.
     pub(crate) fn json(&self) -> Value {
+        let formats: Vec<Value> = self.formats.iter().map(memory_json).collect();
         let inspection = serde_json::to_value(&self.inspection).unwrap_or_default();
         let mut object = json!({"model": self.source.to_string()});
         if let (Value::Object(object), Value::Object(inspection)) = (&mut object, inspection) {
             object.extend(inspection);
+            object.insert("plan".into(), self.plan.as_ref().map(describe::plan_json).into());
+            object.insert("memory".into(), formats.into());
             object.insert(
                 "tokenizer_vocabulary".into(),
                 self.tokenizer.as_ref().map(Tokenizer::vocab_size).into(),
@@ -63,4 +89,21 @@ impl Facts {
         }
         object
     }
+}
+
+fn memory_json(plan: &Plan) -> Value {
+    json!({
+        "weights": plan.weights.name(),
+        "weight_bytes": plan.weight_bytes,
+        "bytes_per_token": plan.bytes_per_token,
+        "kv": plan.kv.to_string(),
+        "kv_bytes_per_position": plan.kv_bytes_per_position,
+        "context": plan.context,
+        "total_bytes": total_bytes(plan),
+    })
+}
+
+/// Bytes of the weights and of a full context.
+pub(crate) fn total_bytes(plan: &Plan) -> u64 {
+    plan.weight_bytes + plan.kv_bytes_per_position * plan.context as u64
 }

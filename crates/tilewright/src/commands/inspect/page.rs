@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use tilewright_model::{Inspection, RopeScaling};
 
-use super::facts::Facts;
+use super::facts::{Facts, total_bytes};
 use crate::commands::describe;
 use crate::console::bytes;
 
@@ -14,12 +14,19 @@ pub(crate) fn render(facts: &Facts) -> String {
     let inspection = &facts.inspection;
     page.line("model", &facts.source);
     shape(&mut page, inspection);
+    if let Some(plan) = &facts.plan {
+        page.line("plan", describe::plan(plan));
+        for note in &plan.notes {
+            page.line("", note);
+        }
+    }
     page.line("stop", describe::stop_set(&inspection.stop_set, facts.tokenizer.as_ref()));
     page.line("template", inspection.template.map_or("none".to_owned(), |t| t.to_string()));
     page.line("sampling", describe::generation(&inspection.generation));
     if let Some(tokens) = inspection.prompt_tokens {
         page.line("prompt", format!("{tokens} tokens, folded into the manifest"));
     }
+    memory(&mut page, facts);
     tensors(&mut page, inspection);
     page.0
 }
@@ -68,6 +75,25 @@ fn scaling(scaling: &RopeScaling) -> String {
             format!("YaRN scaling by {factor} from {original_max_positions} positions")
         }
         RopeScaling::Factors(factors) => format!("{} explicit divisors", factors.len()),
+    }
+}
+
+fn memory(page: &mut Page, facts: &Facts) {
+    if facts.formats.is_empty() {
+        return;
+    }
+    page.raw("\nmemory     weights      read a token  KV a position  KV in all    total");
+    for plan in &facts.formats {
+        let kv = plan.kv_bytes_per_position * plan.context as u64;
+        page.raw(&format!(
+            "{:<10} {:<12} {:<13} {:<14} {:<12} {}",
+            plan.weights.name(),
+            bytes(plan.weight_bytes),
+            bytes(plan.bytes_per_token),
+            format!("{} {}", bytes(plan.kv_bytes_per_position), plan.kv),
+            bytes(kv),
+            bytes(total_bytes(plan)),
+        ));
     }
 }
 

@@ -1,3 +1,5 @@
+//! Numbers as they are printed.
+
 use super::{bytes, rate};
 
 #[test]

@@ -1,3 +1,5 @@
+//! From typed model flags to open options.
+
 use clap::Parser;
 
 use super::*;

@@ -1,0 +1,65 @@
+//! Opening a model: checkpoint, device, plan, tokenizer, in this order; whatever cannot be honored is refused on the
+//! way, before weights are read.
+
+use std::time::Instant;
+
+use tilewright_backend::{Plan, Progress};
+use tilewright_cpu::{CpuOptions, Host};
+use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
+
+use crate::{Engine, EngineParts, OpenOptions, Source};
+
+/// What opening would decide, from facts alone: no weights are read and no device is touched.
+///
+/// # Errors
+/// `device_unavailable`, `device_option_invalid`, `out_of_memory`.
+pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) -> Result<Plan, Refusal> {
+    options.device.choose()?;
+    tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
+}
+
+impl Engine {
+    /// Opens a model and makes it resident. `progress` is told how far it is.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the checkpoint, its tokenizer, the options or the machine, by name.
+    pub fn open(
+        source: Source,
+        options: &OpenOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, Refusal> {
+        let start = Instant::now();
+        let device = options.device.choose()?;
+        let checkpoint = match &source {
+            Source::Embedded => Checkpoint::embedded()?,
+            Source::Path(path) => Checkpoint::open(path)?,
+        };
+        let tokenizer = checkpoint
+            .tokenizer_json()
+            .is_some()
+            .then(|| Tokenizer::from_checkpoint(&checkpoint))
+            .transpose()?;
+        let resident = tilewright_cpu::open(&checkpoint, &cpu_options(options), progress)?;
+        let parts = EngineParts {
+            device,
+            tokenizer,
+            template: checkpoint.chat_template().map(|(text, source)| (text.to_owned(), source.to_string())),
+            stop_set: checkpoint.stop_set().clone(),
+            generation: checkpoint.generation_config().clone(),
+            load_time: start.elapsed(),
+        };
+        Ok(Self::from_parts(resident, parts))
+    }
+}
+
+fn cpu_options(options: &OpenOptions) -> CpuOptions {
+    CpuOptions {
+        weights: options.weights,
+        kv: options.kv,
+        threads: options.threads,
+        context: options.context,
+        prefill_chunk: options.prefill_chunk,
+        isa: None,
+        cache_dir: options.cache.clone(),
+    }
+}

@@ -1,0 +1,81 @@
+//! From a prompt as it was given to the ids the model takes.
+
+use tilewright_engine::ReasoningSplitter;
+use tilewright_model::{ChatRole, ChatTemplate, Message, Refusal, RenderArgs};
+
+use crate::commands::session::Session;
+use crate::console::Console;
+use crate::flags::{Prompt, TemplateChoice};
+
+/// A prompt as the model takes it.
+pub(crate) struct Rendered {
+    /// Its ids.
+    pub ids: Vec<u32>,
+    /// Whether the reply goes on with a text of the prompt instead of beginning one of its own.
+    pub continuation: bool,
+    /// What tells reasoning from answer in the reply.
+    pub splitter: ReasoningSplitter,
+}
+
+/// Brings a prompt into the form the model takes.
+///
+/// # Errors
+/// What the tokenizer or the template refuses.
+pub(crate) fn render(
+    prompt: Prompt,
+    template: TemplateChoice,
+    session: &Session,
+    console: &Console,
+) -> Result<Rendered, Refusal> {
+    match prompt {
+        Prompt::Ids(ids) => Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw("") }),
+        Prompt::Text { text, raw } => {
+            let ids = session.encode(&text, raw)?;
+            Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw(&text) })
+        }
+        Prompt::Chat(messages) => Chat::new(template, session, console)?.render(&messages, session),
+    }
+}
+
+/// The chat template in effect, with its arguments.
+pub(crate) struct Chat {
+    template: ChatTemplate,
+    args: RenderArgs,
+}
+
+impl Chat {
+    /// The template of the flags, else the model's; says which.
+    ///
+    /// # Errors
+    /// `template_invalid`, also when there is none; `tokenizer_invalid` without one.
+    pub(crate) fn new(choice: TemplateChoice, session: &Session, console: &Console) -> Result<Self, Refusal> {
+        let tokenizer = session.tokenizer()?;
+        let template = match choice.file {
+            Some((text, place)) => ChatTemplate::new(&text, tokenizer, &place)?,
+            None => session.engine.template()?,
+        };
+        console.notice("template", template.place());
+        let args = RenderArgs {
+            enable_thinking: choice.enable_thinking,
+            extra: choice.arguments,
+            ..RenderArgs::default()
+        };
+        Ok(Self { template, args })
+    }
+
+    /// Renders a conversation for the assistant to reply, or to continue its own last message.
+    ///
+    /// # Errors
+    /// `template_invalid`, `message_invalid`, `content_unprotected`, `text_unencodable`.
+    pub(crate) fn render(&self, messages: &[Message], session: &Session) -> Result<Rendered, Refusal> {
+        let continued = messages.last().is_some_and(|last| last.role == ChatRole::Assistant);
+        let args = RenderArgs {
+            add_generation_prompt: !continued,
+            continue_final_message: continued,
+            ..self.args.clone()
+        };
+        let prompt = self.template.render(messages, &args)?;
+        let ids = session.tokenizer()?.encode_chat(&prompt)?;
+        Ok(Rendered { ids, continuation: continued, splitter: ReasoningSplitter::new(&prompt) })
+    }
+}

@@ -1,0 +1,35 @@
+//! `doctor`.
+
+use crate::harness::tilewright;
+
+#[test]
+fn the_last_line_is_the_verdict() {
+    let outcome = tilewright(&["doctor"]).expect_code(0);
+    assert_eq!(outcome.stdout.lines().last(), Some("READY"), "{}", outcome.stdout);
+    for label in ["version", "processor", "memory", "device", "cache", "kernel", "model"] {
+        assert!(
+            outcome.stdout.lines().any(|l| l.starts_with(label)),
+            "no line for {label}: {}",
+            outcome.stdout
+        );
+    }
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn json_has_every_check_with_its_outcome() {
+    let object = tilewright(&["doctor", "--json"]).expect_code(0).json();
+    assert_eq!(object["ready"], true);
+    let checks = object["checks"].as_array().unwrap();
+    let names: Vec<&str> = checks.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["memory", "kernel", "kernel", "kernel", "kernel", "model", "model"]);
+    assert!(checks.iter().all(|c| c["passed"] == true && c["remedy"].is_null()), "{object}");
+    assert!(object["machine"]["cores"].as_u64().unwrap() > 0);
+    let usable: Vec<bool> = object["machine"]["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["usable"].as_bool().unwrap())
+        .collect();
+    assert_eq!(usable, [true, false, false]);
+}

@@ -1,0 +1,17 @@
+//! The built program from outside: exit codes, streams, JSON, signals.
+
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+mod chat;
+mod completions;
+mod convert;
+mod doctor;
+mod harness;
+mod inspect;
+mod perplexity;
+mod refusals;
+mod run;
+mod run_json;
+#[cfg(unix)]
+mod signals;
+mod usage;

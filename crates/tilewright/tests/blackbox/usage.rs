@@ -1,0 +1,96 @@
+//! Command lines that do not parse, help, and the environment.
+
+use crate::harness::{tilewright, tilewright_with};
+
+#[test]
+fn a_bad_command_line_exits_2_with_words_on_stderr_only() {
+    for args in [
+        vec!["run"],
+        vec!["nonsense"],
+        vec![],
+        vec!["run", "-p", "a", "--no-such-flag"],
+        vec!["run", "-p", "a", "--temp", "warm"],
+        vec!["run", "-p", "a", "--weights", "int5"],
+        vec!["run", "-p", "a", "--device", "gpu"],
+        vec!["run", "-p", "a", "-t", "0"],
+        vec!["run", "-p", "a", "--quiet", "--verbose"],
+        vec!["run", "--ids", "1,x"],
+        vec!["run", "-p", "a", "--logprobs", "3"],
+        vec!["perplexity"],
+        vec!["convert"],
+        vec!["convert", "-o", "out", "-p", "a", "--ids", "1"],
+        vec!["completions", "tcsh"],
+    ] {
+        let outcome = tilewright(&args);
+        assert_eq!(outcome.code, Some(2), "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stdout.is_empty(), "{args:?} wrote {}", outcome.stdout);
+        assert!(!outcome.stderr.is_empty(), "{args:?} said nothing");
+    }
+}
+
+#[test]
+fn two_prompts_at_once_are_a_usage_error() {
+    let sources = [["-p", "a"], ["-f", "b"], ["--ids", "1"], ["--messages", "m.json"]];
+    for (i, first) in sources.iter().enumerate() {
+        for second in &sources[i + 1..] {
+            let args = [&["run"][..], first, second].concat();
+            let outcome = tilewright(&args).expect_code(2);
+            assert!(outcome.stderr.contains("cannot be used with"), "{args:?}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn flags_that_speak_of_the_template_contradict_prompts_it_is_not_applied_to() {
+    for flag in
+        [["--system", "s"], ["--thinking", "off"], ["--template-arg", "a=1"], ["--chat-template", "f"]]
+    {
+        tilewright(&[&["run", "--ids", "1"][..], &flag].concat()).expect_code(2);
+        tilewright(&[&["run", "-p", "a", "--raw"][..], &flag].concat()).expect_code(2);
+    }
+    tilewright(&["run", "-p", "a", "--raw", "--chat"]).expect_code(2);
+    tilewright(&["run", "--messages", "m.json", "--system", "s"]).expect_code(2);
+}
+
+#[test]
+fn help_and_version_go_to_stdout_and_exit_0() {
+    for args in
+        [&["--help"][..], &["-h"], &["--version"], &["run", "--help"], &["chat", "-h"], &["help", "run"]]
+    {
+        let outcome = tilewright(args).expect_code(0);
+        assert!(!outcome.stdout.is_empty() && outcome.stderr.is_empty(), "{args:?}");
+    }
+    let version = tilewright(&["--version"]).stdout;
+    assert_eq!(version.trim(), concat!("tilewright ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_environment_gives_flags_and_the_command_line_outranks_it() {
+    let variables = [("TILEWRIGHT_MAX_TOKENS", "3"), ("TILEWRIGHT_JSON", "1"), ("TILEWRIGHT_TEMP", "0")];
+    let outcome = tilewright_with(&variables, &["run", "-p", "Once"]).expect_code(0);
+    assert_eq!(outcome.json()["usage"]["completion_tokens"], 3);
+    assert_eq!(outcome.json()["sampling"]["greedy"], true);
+    let outcome = tilewright_with(&variables, &["run", "-p", "Once", "-n", "2"]).expect_code(0);
+    assert_eq!(outcome.json()["usage"]["completion_tokens"], 2);
+}
+
+#[test]
+fn a_switch_in_the_environment_can_be_off() {
+    let outcome =
+        tilewright_with(&[("TILEWRIGHT_JSON", "0")], &["run", "-p", "Once", "-n", "2"]).expect_code(0);
+    assert!(!outcome.stdout.starts_with('{'), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_bad_value_in_the_environment_is_a_usage_error_naming_the_flag() {
+    let outcome = tilewright_with(&[("TILEWRIGHT_THREADS", "many")], &["run", "-p", "a"]).expect_code(2);
+    assert!(outcome.stderr.contains("--threads"), "{}", outcome.stderr);
+}
+
+#[test]
+fn nothing_is_colored_when_nobody_watches() {
+    let outcome = tilewright(&["run"]);
+    assert!(!outcome.stderr.contains('\u{1b}'));
+    let outcome = tilewright(&["run", "-p", "Once", "-n", "2"]);
+    assert!(!outcome.stderr.contains('\u{1b}') && !outcome.stdout.contains('\u{1b}'));
+}

@@ -10,11 +10,12 @@ pub(super) type Line = [u8; 64];
 /// Outputs of a panel: two vectors.
 pub(super) const PANEL: usize = 2 * LANES;
 
-/// Inputs of one group of `int8` weights.
+/// Inputs of one group of `int8` weights: 8.125 bits a weight. Smaller groups take more bytes and gain nothing
+/// (`docs/performance/cpu.md`).
 pub(super) const GROUP8: usize = 128;
 
-/// Inputs of one group of `int4` weights.
-pub(super) const GROUP4: usize = 32;
+/// Inputs of one group of `int4` weights: 4.25 bits a weight. Groups of 32 take more bytes and gain nothing.
+pub(super) const GROUP4: usize = 64;
 
 /// The numbers of rows a tile of activations may have. A tile is padded to the next of them.
 const TILE_ROWS: [usize; 7] = [1, 2, 3, 4, 6, 8, 12];

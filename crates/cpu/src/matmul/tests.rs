@@ -1,3 +1,5 @@
+//! Products and packing: equal bits however they are computed, and closeness to float64.
+
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -146,7 +148,8 @@ proptest! {
                     WeightFormat::F32 => 0.0,
                     WeightFormat::Bf16 => want.abs() / 256.0,
                     WeightFormat::Int8 => greatest / 252.0,
-                    WeightFormat::Int4 => greatest / 7.0,
+                    // The least square error may cut the extreme: at most from 9.5 steps to 7.
+                    WeightFormat::Int4 => greatest * 0.27,
                 };
                 prop_assert!((got - want).abs() <= bound, "{got} for {want}");
             }

@@ -1,3 +1,5 @@
+//! Mapping pages from the system, and giving them back.
+
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;

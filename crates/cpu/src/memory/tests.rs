@@ -1,3 +1,5 @@
+//! Pages: zero, aligned, writable, and refused where there are none.
+
 use super::Pages;
 
 #[test]

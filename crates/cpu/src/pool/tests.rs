@@ -1,3 +1,5 @@
+//! Tasks run once each, through panics, nesting and sleep.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use tilewright_cpu::{CpuOptions, open};
 use tilewright_model::{Checkpoint, Config, WeightFormat};
 
 /// The fixtures of every supported family.
-pub const FIXTURES: [&str; 8] = [
+pub(crate) const FIXTURES: [&str; 8] = [
     "llama-d64-odd-heads",
     "llama3-rope-scaling",
     "qwen2-bias",
@@ -20,24 +20,24 @@ pub const FIXTURES: [&str; 8] = [
 ];
 
 /// Folder of a fixture.
-pub fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures").join(name)
 }
 
 /// A file of the default model.
-pub fn stories(file: &str) -> PathBuf {
+pub(crate) fn stories(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/stories-qwen3").join(file)
 }
 
 /// Opens with `weights` on two threads, unless `options` says otherwise.
-pub fn resident(checkpoint: &Checkpoint, weights: WeightFormat, options: CpuOptions) -> Box<dyn Resident> {
+pub(crate) fn resident(checkpoint: &Checkpoint, weights: WeightFormat, options: CpuOptions) -> Box<dyn Resident> {
     let threads = options.threads.or(Some(2));
     let options = CpuOptions { weights: Some(weights), threads, ..options };
     open(checkpoint, &options, &mut |_| ()).unwrap()
 }
 
 /// Logits of every row of `ids`, `[ids.len(), vocab]`, in a new sequence that is left open.
-pub fn prefill_all(model: &mut dyn Resident, ids: &[u32]) -> (Sequence, Vec<f32>) {
+pub(crate) fn prefill_all(model: &mut dyn Resident, ids: &[u32]) -> (Sequence, Vec<f32>) {
     let room = model.plan().context;
     let sequence = model.create(room).unwrap();
     let mut logits = Vec::new();
@@ -50,13 +50,13 @@ pub fn prefill_all(model: &mut dyn Resident, ids: &[u32]) -> (Sequence, Vec<f32>
 }
 
 /// The lowest id among those with the largest logit.
-pub fn argmax(logits: &[f32]) -> u32 {
+pub(crate) fn argmax(logits: &[f32]) -> u32 {
     let best = logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
     best as u32
 }
 
 /// Greedy continuation of a sequence whose next-token logits are `logits`.
-pub fn greedy(model: &mut dyn Resident, sequence: Sequence, mut logits: Vec<f32>, count: usize) -> Vec<u32> {
+pub(crate) fn greedy(model: &mut dyn Resident, sequence: Sequence, mut logits: Vec<f32>, count: usize) -> Vec<u32> {
     (0..count)
         .map(|_| {
             let token = argmax(&logits);
@@ -67,7 +67,7 @@ pub fn greedy(model: &mut dyn Resident, sequence: Sequence, mut logits: Vec<f32>
 }
 
 /// A checkpoint of random weights in a folder that goes when the first value does.
-pub fn seeded(config: &Config, seed: u64) -> (tempfile::TempDir, Checkpoint) {
+pub(crate) fn seeded(config: &Config, seed: u64) -> (tempfile::TempDir, Checkpoint) {
     let folder = tempfile::tempdir().unwrap();
     tilewright_gate::seeded::write(config, seed, folder.path(), &mut |_| ()).unwrap();
     let checkpoint = Checkpoint::open(folder.path()).unwrap();

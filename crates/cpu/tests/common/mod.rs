@@ -30,7 +30,11 @@ pub(crate) fn stories(file: &str) -> PathBuf {
 }
 
 /// Opens with `weights` on two threads, unless `options` says otherwise.
-pub(crate) fn resident(checkpoint: &Checkpoint, weights: WeightFormat, options: CpuOptions) -> Box<dyn Resident> {
+pub(crate) fn resident(
+    checkpoint: &Checkpoint,
+    weights: WeightFormat,
+    options: CpuOptions,
+) -> Box<dyn Resident> {
     let threads = options.threads.or(Some(2));
     let options = CpuOptions { weights: Some(weights), threads, ..options };
     open(checkpoint, &options, &mut |_| ()).unwrap()
@@ -56,7 +60,12 @@ pub(crate) fn argmax(logits: &[f32]) -> u32 {
 }
 
 /// Greedy continuation of a sequence whose next-token logits are `logits`.
-pub(crate) fn greedy(model: &mut dyn Resident, sequence: Sequence, mut logits: Vec<f32>, count: usize) -> Vec<u32> {
+pub(crate) fn greedy(
+    model: &mut dyn Resident,
+    sequence: Sequence,
+    mut logits: Vec<f32>,
+    count: usize,
+) -> Vec<u32> {
     (0..count)
         .map(|_| {
             let token = argmax(&logits);

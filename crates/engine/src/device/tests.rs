@@ -1,3 +1,5 @@
+//! Which device a request gets, and which are refused.
+
 use super::*;
 
 #[test]

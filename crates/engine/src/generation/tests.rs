@@ -1,3 +1,5 @@
+//! Replies over scripted logits: how they end, what they count, what they report, what they hold.
+
 use std::collections::BTreeMap;
 
 use tilewright_model::Specials;

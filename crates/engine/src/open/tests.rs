@@ -1,3 +1,5 @@
+//! Device requests, read and written.
+
 use super::*;
 
 #[test]

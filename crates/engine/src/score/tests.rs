@@ -1,3 +1,5 @@
+//! Windows, and likelihoods that are known.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What becomes of text without a tokenizer, a template, or with control tokens spelled in it.
+
 use tilewright_model::ChatRole;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Every field that can be refused, and what is filled in.
+
 use tilewright_model::StopSource;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The walk over weights, and how often it ends where.
+
 use super::*;
 
 fn candidates(weights: &[f64]) -> Vec<Candidate> {

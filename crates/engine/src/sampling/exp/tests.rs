@@ -1,3 +1,5 @@
+//! The exponential against the standard library's, and its bits.
+
 use super::*;
 
 #[test]

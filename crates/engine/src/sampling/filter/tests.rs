@@ -1,3 +1,5 @@
+//! Each filter on known probabilities, and all of them against their definitions.
+
 use proptest::prelude::*;
 
 use super::*;

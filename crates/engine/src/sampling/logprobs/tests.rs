@@ -1,3 +1,5 @@
+//! Log-probabilities of known softmaxes.
+
 use super::*;
 
 fn close(a: f64, b: f64) -> bool {

@@ -1,3 +1,5 @@
+//! Each formula and what it looks back on.
+
 use super::*;
 use crate::sampling::Setting;
 

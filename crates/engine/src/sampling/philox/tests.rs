@@ -1,3 +1,5 @@
+//! The generator against its published vectors.
+
 use super::*;
 
 /// The known answers published with the paper's reference library for philox4x32 with ten rounds.

@@ -1,3 +1,5 @@
+//! Whose value is in effect, and which values are refused.
+
 use std::collections::BTreeMap;
 
 use super::*;

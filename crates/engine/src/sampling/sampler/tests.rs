@@ -1,3 +1,5 @@
+//! The whole pick: order, repeatability, distribution, invariants.
+
 use proptest::prelude::*;
 use tilewright_model::Code;
 

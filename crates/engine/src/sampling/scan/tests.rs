@@ -1,3 +1,5 @@
+//! Ties, and values that are not finite.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Padded heads and vocabularies with gaps.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Text of real tokens: whole characters, stop strings, special tokens.
+
 use proptest::prelude::*;
 use tilewright_model::Specials;
 

@@ -1,3 +1,5 @@
+//! The matcher against its definition over the whole text.
+
 use proptest::prelude::*;
 
 use super::*;

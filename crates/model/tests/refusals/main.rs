@@ -4,6 +4,7 @@
 
 mod build;
 mod config;
+mod corpus;
 mod files;
 mod generation;
 mod index;

@@ -3,41 +3,7 @@
 use serde_json::{Value, json};
 use tilewright_model::{Code, Family, RopeScaling, StoredType};
 
-use crate::build::{Folder, changed, tensors, whats};
-
-/// The configuration of the small checkpoint, converted.
-fn config() -> Value {
-    json!({
-        "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1,
-        "head_dim": 16, "intermediate_size": 64, "vocab_size": 8, "rope_theta": 1e6, "rms_norm_eps": 1e-6,
-        "n_tokens": 2, "has_qk_norm": 1, "tie_word_embeddings": 1, "attention_bias": 0, "eos_token_id": [2, 3],
-        "weights_dtype": "f32",
-    })
-}
-
-/// A converted checkpoint whose weights count up through the blob.
-fn pair(config: Value, change: impl FnOnce(&mut Value)) -> Folder {
-    let mut entries = serde_json::Map::new();
-    let mut offset = 0;
-    let mut sorted = tensors();
-    sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    for t in sorted {
-        let elements: usize = t.shape.iter().product();
-        let transposed = t.name.contains("_proj.");
-        let mut shape = t.shape.clone();
-        if transposed {
-            shape.reverse();
-        }
-        let entry =
-            json!({"offset": offset, "n_elements": elements, "shape": shape, "transposed": transposed});
-        entries.insert(t.name, entry);
-        offset += elements;
-    }
-    let mut manifest = json!({"config": config, "input_ids": [1, 5], "tensors": entries});
-    change(&mut manifest);
-    let blob: Vec<u8> = (0..offset).flat_map(|i| (i as f32).to_le_bytes()).collect();
-    Folder(Default::default()).with("manifest.json", manifest.to_string()).with("weights.blob", blob)
-}
+use crate::build::{changed, pair, pair_config as config, whats};
 
 const UP: &str = "model.layers.0.mlp.up_proj.weight";
 

@@ -1,0 +1,121 @@
+//! What each fuzz target does with its bytes.
+//!
+//! Ordinary functions, so that the test `corpus` of the crate `model` replays every committed find in the normal test
+//! run. Each panics when something that must hold does not: nothing read from a file may panic on its own, and what is
+//! accepted must be usable.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use tilewright_model::manifest::{MAX_POSITIONS, Manifest, ManifestConfig};
+use tilewright_model::{
+    ChatRole, ChatTemplate, Checkpoint, Config, Message, RenderArgs, Specials, Tokenizer,
+};
+
+/// A target, as the corpus folders are named.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 6] = [
+    ("config", config),
+    ("safetensors", safetensors),
+    ("index", index),
+    ("manifest", manifest),
+    ("tokenizer", tokenizer),
+    ("template", template),
+];
+
+/// `config.json`: what is accepted keeps the promises of `Config` and survives the converted form.
+pub fn config(data: &[u8]) {
+    let Ok(config) = Config::from_json(data) else { return };
+    assert!(config.heads.is_multiple_of(config.kv_heads) && config.q_width().is_multiple_of(32));
+    assert!(config.eos.iter().chain(&config.bos).all(|&id| (id as usize) < config.vocab));
+    let Ok(stated) = ManifestConfig::new(&config, 0) else { return };
+    let text = serde_json::json!({"config": stated, "input_ids": [], "tensors": {}}).to_string();
+    let read = Manifest::read(text.as_bytes()).unwrap().config;
+    assert_eq!(
+        (read.head_dim, read.vocab, read.max_positions),
+        (config.head_dim, config.vocab, MAX_POSITIONS)
+    );
+}
+
+/// A safetensors file beside a configuration it may fit.
+pub fn safetensors(data: &[u8]) {
+    use_checkpoint(open(&[("config.json", CONFIG), ("model.safetensors", data)]));
+}
+
+/// An index beside two shards it may name.
+pub fn index(data: &[u8]) {
+    use_checkpoint(open(&[
+        ("config.json", CONFIG),
+        ("model.safetensors.index.json", data),
+        ("a.safetensors", include_bytes!("../seeds/a.safetensors")),
+        ("b.safetensors", include_bytes!("../seeds/b.safetensors")),
+    ]));
+}
+
+/// A manifest beside a blob it may describe.
+pub fn manifest(data: &[u8]) {
+    let blob = vec![0; 4 * ELEMENTS];
+    use_checkpoint(open(&[("manifest.json", data), ("weights.blob", &blob)]));
+}
+
+/// `tokenizer.json`: what is accepted encodes, and decodes what it encoded.
+pub fn tokenizer(data: &[u8]) {
+    let Ok(tokenizer) = Tokenizer::from_bytes(data, None) else { return };
+    for specials in [Specials::Parse, Specials::Plain] {
+        let Ok(ids) = tokenizer.encode("Hello <|im_end|> 日本 1234\n", specials) else { continue };
+        tokenizer.check_ids(&ids).unwrap();
+        tokenizer.decode(&ids, false).unwrap();
+    }
+}
+
+/// A chat template, then after a zero byte the content of a message. Without a template the story model's is taken,
+/// and the content must give no control id.
+pub fn template(data: &[u8]) {
+    static TOKENIZER: LazyLock<Tokenizer> =
+        LazyLock::new(|| Tokenizer::from_checkpoint(&Checkpoint::embedded().unwrap()).unwrap());
+    static OWN: LazyLock<ChatTemplate> = LazyLock::new(|| {
+        let checkpoint = Checkpoint::embedded().unwrap();
+        ChatTemplate::from_checkpoint(&checkpoint, &TOKENIZER).unwrap().unwrap()
+    });
+    let text = String::from_utf8_lossy(data);
+    let (source, content) = text.split_once('\0').unwrap_or((&text, "Hello"));
+    let messages = |content: &str| [Message::new(ChatRole::User, content)];
+    let args = RenderArgs { now: Some(0), ..RenderArgs::default() };
+    if !source.is_empty() {
+        let Ok(template) = ChatTemplate::new(source, &TOKENIZER, "fuzz") else { return };
+        let Ok(prompt) = template.render(&messages(content), &args) else { return };
+        let _ = TOKENIZER.encode_chat(&prompt);
+        return;
+    }
+    let controls = |content: &str| {
+        let prompt = OWN.render(&messages(content), &args).unwrap();
+        let ids = TOKENIZER.encode_chat(&prompt).ok()?;
+        Some(ids.into_iter().filter(|&id| TOKENIZER.is_control(id)).count())
+    };
+    assert!(controls(content).is_none_or(|count| Some(count) == controls("Hello")));
+}
+
+/// A one-layer Qwen3 of the smallest supported shape.
+const CONFIG: &[u8] = include_bytes!("../seeds/config.json");
+
+/// Elements of that model.
+const ELEMENTS: usize = 9_600;
+
+fn open(files: &[(&str, &[u8])]) -> Option<Checkpoint> {
+    let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), Cow::Owned(bytes.to_vec())));
+    Checkpoint::from_files(files).ok()
+}
+
+/// Everything a device does with a checkpoint that opened.
+fn use_checkpoint(checkpoint: Option<Checkpoint>) {
+    let Some(checkpoint) = checkpoint else { return };
+    for tensor in checkpoint.tensors() {
+        let (narrow, wide) = (tensor.to_f32(), tensor.to_f64());
+        assert!(narrow.is_err() || wide.is_ok_and(|wide| wide.len() == tensor.elements()));
+        let _ = tensor.check_finite(0..tensor.rows());
+    }
+    assert!(checkpoint.parameters().layers.len() == checkpoint.config().layers);
+    checkpoint.digest();
+}

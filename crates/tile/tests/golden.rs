@@ -2,20 +2,26 @@
 
 mod common;
 
-use common::{examples, golden};
+use common::{examples, golden, zoo};
+use tilewright_tile::{Kernel, Report, emit, verify};
+
+fn kernels() -> Vec<Kernel> {
+    examples().into_iter().chain(zoo::zoo()).collect()
+}
 
 #[test]
 fn ir_text_is_as_committed() {
-    for kernel in examples() {
+    for kernel in kernels() {
         golden::check(&format!("ir/{}.ir", kernel.name()), &tilewright_tile::ir::print(&kernel));
     }
 }
 
 #[test]
-fn msl_and_cuda_text_are_as_committed() {
-    for kernel in examples() {
-        let kernel = tilewright_tile::verify(kernel).unwrap();
-        golden::check(&format!("msl/{}.metal", kernel.name()), &tilewright_tile::emit::msl(&kernel));
-        golden::check(&format!("cuda/{}.cu", kernel.name()), &tilewright_tile::emit::cuda(&kernel));
+fn msl_and_cuda_text_and_reports_are_as_committed() {
+    for kernel in kernels() {
+        let kernel = verify(kernel).unwrap_or_else(|rejection| panic!("{rejection}"));
+        golden::check(&format!("msl/{}.metal", kernel.name()), &emit::msl(&kernel));
+        golden::check(&format!("cuda/{}.cu", kernel.name()), &emit::cuda(&kernel));
+        golden::check(&format!("report/{}.txt", kernel.name()), &Report::new(&kernel).to_string());
     }
 }

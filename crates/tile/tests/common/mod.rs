@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 pub mod golden;
+pub mod zoo;
 
 use tilewright_tile::interp::{Bound, Dispatch, Fault, Memory, Program, Stats, run};
 use tilewright_tile::{Kernel, Launch, Scalar, kernel};

@@ -51,10 +51,10 @@ pub(super) fn cast(from: Scalar, to: Scalar, value: &str) -> String {
         Scalar::I32 if from.is_float() => format!("__float2int_rz({float})"),
         Scalar::U32 if from.is_float() => format!("__float2uint_rz({float})"),
         Scalar::I8 if from.is_float() => {
-            format!("(signed char)__float2int_rz(fminf(fmaxf({float}, -128.0f), 127.0f))")
+            format!("(signed char)max(-128, min(127, __float2int_rz({float})))")
         }
         Scalar::U8 if from.is_float() => {
-            format!("(unsigned char)__float2int_rz(fminf(fmaxf({float}, 0.0f), 255.0f))")
+            format!("(unsigned char)max(0, min(255, __float2int_rz({float})))")
         }
         Scalar::Bool if from.is_float() => format!("{float} != 0.0f"),
         Scalar::I32 | Scalar::U32 | Scalar::I8 | Scalar::U8 | Scalar::Bool => {

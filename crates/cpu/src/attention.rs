@@ -1,6 +1,6 @@
 //! Causal attention over the KV cache, for prefill and decode alike.
 //!
-//! Keys are taken segment by segment ([`SEGMENT`] positions, aligned to absolute positions). Within a segment a
+//! Keys are taken segment by segment (`SEGMENT` positions, aligned to absolute positions). Within a segment a
 //! query row gets its scores, their softmax and the weighted values; segments are merged in order, as in Dao et
 //! al., "FlashAttention" (2022). What is done for a row depends on its own position alone, so its result has the
 //! same bits in a prefill chunk of any size, in a decode step, and on any number of threads; only who does it

@@ -1,6 +1,6 @@
 //! The CPU device: a decoder on the processor's own vector units.
 //!
-//! [`resolve_plan`] decides everything from facts; [`open`] packs a checkpoint's weights accordingly and gives a
+//! [`resolve_plan`] decides everything from facts; [`open`](fn@open) packs a checkpoint's weights accordingly and gives a
 //! resident model. Results of a row are the same bits for every prefill chunk, split over calls, batch and number of
 //! threads: each output element has one order of reduction.
 //!

@@ -7,7 +7,7 @@ use tilewright_model::WeightFormat;
 
 use crate::simd::Isa;
 
-/// A request to [`open`](crate::open). Whatever is `None` is decided by [`resolve_plan`](crate::resolve_plan).
+/// A request to [`open`](fn@crate::open). Whatever is `None` is decided by [`resolve_plan`](crate::resolve_plan).
 #[derive(Clone, Debug, Default)]
 pub struct CpuOptions {
     /// Format of every matrix. Default: bf16 for a checkpoint stored in bf16, else f32; both lossless.

@@ -1,7 +1,7 @@
 //! Threads that share a piece of work and are ready for the next at once.
 //!
 //! A decoder step is a chain of a hundred or more short parallel regions. Between them workers spin, so that a region
-//! starts within a microsecond; after [`SPIN`] without work they sleep and cost nothing. Tasks are handed out one at
+//! starts within a microsecond; after `SPIN` without work they sleep and cost nothing. Tasks are handed out one at
 //! a time by a counter, so a thread that the system holds up delays no more than the task it is in. The calling
 //! thread works too, and the call returns when every task is done. Which thread runs a task is not defined: results
 //! must not depend on it.

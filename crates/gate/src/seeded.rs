@@ -1,6 +1,6 @@
 //! Random checkpoints from a seed: real shapes for measurement, small odd ones for property tests.
 //!
-//! [`write`] makes an ordinary Hugging Face directory (`config.json`, `generation_config.json`,
+//! [`write`](fn@write) makes an ordinary Hugging Face directory (`config.json`, `generation_config.json`,
 //! `model.safetensors`) that every engine can open. The same configuration and seed give the same bytes on every
 //! machine: each value is a function of seed, tensor name and index alone (see [`Draw`]), in integer and exactly
 //! rounded f32 arithmetic, with no call to a platform's `ln` or `cos`.

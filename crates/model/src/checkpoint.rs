@@ -53,7 +53,7 @@ impl Checkpoint {
     /// and `weights.blob`).
     ///
     /// # Errors
-    /// A named refusal; see `docs/refusals.md`, 700 to 729. [`inspect`](crate::inspect) tells all of them at once.
+    /// A named refusal; see `docs/refusals.md`, 700 to 729. [`inspect`](fn@crate::inspect) tells all of them at once.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         Self::read(&Folder::at(path)?)
     }

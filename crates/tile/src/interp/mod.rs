@@ -1,6 +1,6 @@
 //! The reference interpreter: what a kernel means.
 //!
-//! [`Program::new`] flattens a kernel into instructions on registers of 32 lanes; [`run`] executes a dispatch,
+//! [`Program::new`] flattens a kernel into instructions on registers of 32 lanes; [`run`](fn@run) executes a dispatch,
 //! threadgroup by threadgroup, each SIMD group up to its next barrier. Arithmetic is IEEE f32 with the roundings
 //! written in the kernel; the mathematical functions are those of the C library in f64, rounded once.
 //!

@@ -1,7 +1,7 @@
 //! The program as data.
 //!
 //! See the crate's documentation for what each part means. This module only holds the records; [`crate::build`]
-//! writes them, [`crate::verify`] judges them, [`crate::interp`] runs them, [`crate::emit`] prints them for a GPU.
+//! writes them, [`verify`](mod@crate::verify) judges them, [`crate::interp`] runs them, [`crate::emit`] prints them for a GPU.
 
 mod kernel;
 mod memory;

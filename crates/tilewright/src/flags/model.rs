@@ -18,7 +18,7 @@ pub(crate) struct ModelFlags {
     #[arg(short, long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 
-    /// Device: auto, cpu, cuda[:N] or metal. No other device is used in its place
+    /// Device: auto, cpu, cuda, cuda:N or metal. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceRequest,
 

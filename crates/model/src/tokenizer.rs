@@ -31,6 +31,7 @@ mod stream;
 mod tests;
 mod vocabulary;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -55,10 +56,15 @@ pub enum Specials {
 }
 
 /// A tokenizer, cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tokenizer(Arc<Inner>);
 
-#[derive(Debug)]
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokenizer").field("vocab_size", &self.vocab_size()).finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     pieces: Pieces,
     model: BPE,

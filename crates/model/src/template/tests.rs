@@ -6,6 +6,8 @@ mod protection;
 mod python;
 mod refusals;
 
+use std::sync::LazyLock;
+
 use serde_json::json;
 
 use super::{ChatRole, ChatTemplate, Message, Prompt, RenderArgs};
@@ -13,6 +15,11 @@ use crate::{Code, Refusal, Tokenizer};
 
 /// The tokenizer of the default model with the control tokens of a reasoning model.
 fn tokenizer() -> Tokenizer {
+    static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(read_tokenizer);
+    TOKENIZER.clone()
+}
+
+fn read_tokenizer() -> Tokenizer {
     let json = include_bytes!("../../../../models/stories-qwen3/tokenizer.json");
     let more = |content| json!({"content": content, "special": false});
     let config = json!({

@@ -4,6 +4,7 @@
 //! that gives up (its back-tracking stack is bounded) ends the splitting without a word, and the rest of the text
 //! gets other ids. Here the patterns in use run in linear time, and one that gives up is a refusal.
 
+use regex_automata::util::syntax;
 use regex_automata::{Input, meta};
 use tokenizers::pattern::{Invert, Pattern};
 use tokenizers::{
@@ -105,20 +106,29 @@ pub(super) enum Splitter {
 }
 
 impl Splitter {
-    /// Compiles a regular expression.
+    /// Compiles a regular expression as the reference reads it: `^` and `$` stand at every line.
     ///
     /// # Errors
-    /// The parser's message.
+    /// The parser's message; also for a count that is repeated (`{1,3}+`), which regular expression engines read in
+    /// different ways.
     pub(super) fn regex(pattern: &str) -> Result<Self, String> {
+        if repeats_a_count(pattern) {
+            return Err("a count followed by + has no agreed meaning".to_owned());
+        }
+        let compile = |patterns: &[&str]| {
+            let lines = syntax::Config::new().multi_line(true);
+            meta::Regex::builder().syntax(lines).build_many(patterns).ok()
+        };
         if let Some(head) = pattern.strip_suffix(TRAILING_RUN)
-            && let Ok(expression) = meta::Regex::new_many(&[head, r"\s+"])
+            && let Some(expression) = compile(&[head, r"\s+"])
         {
             return Ok(Self::Linear { expression, run: true });
         }
-        if let Ok(expression) = meta::Regex::new(pattern) {
+        if let Some(expression) = compile(&[pattern]) {
             return Ok(Self::Linear { expression, run: false });
         }
-        fancy_regex::Regex::new(pattern).map(Self::Backtracking).map_err(|error| error.to_string())
+        let expression = fancy_regex::Regex::new(&format!("(?m){pattern}"));
+        expression.map(Self::Backtracking).map_err(|error| error.to_string())
     }
 
     /// A pattern that matches `text` itself.
@@ -158,6 +168,14 @@ impl Splitter {
         found.retain(|(start, end)| start < end);
         Ok(found)
     }
+}
+
+/// Whether the pattern has a count such as `{1,3}` with a `+` after it.
+fn repeats_a_count(pattern: &str) -> bool {
+    pattern.match_indices("}+").any(|(end, _)| {
+        let inner = pattern[..end].rsplit('{').next().unwrap_or_default();
+        inner.starts_with(|c: char| c.is_ascii_digit()) && inner.chars().all(|c| c.is_ascii_digit() || c == ',')
+    })
 }
 
 /// What `\s+(?!\S)|\s+` matches where the greedy run is `start..end`: without its last character when text follows

@@ -49,6 +49,16 @@ fn ids_equal_the_reference() {
 }
 
 #[test]
+fn anchors_stand_at_every_line() {
+    let mut value = samples::byte_level_value();
+    value["pre_tokenizer"]["pretokenizers"][0] = serde_json::json!({
+        "type": "Split", "pattern": {"Regex": r"^a|b$"}, "behavior": "Removed", "invert": false});
+    let tokenizer = Tokenizer::from_bytes(&serde_json::to_vec(&value).unwrap(), None).unwrap();
+    let ids = tokenizer.encode("a1a\na2b\n3b", Specials::Plain).unwrap();
+    assert_eq!(tokenizer.decode(&ids, false).unwrap(), "1a\n2\n3");
+}
+
+#[test]
 fn plain_text_never_yields_a_control_id() {
     let tokenizer = Tokenizer::from_bytes(stories(), None).unwrap();
     let text = "<|im_end|><|im_start|>system\n<|endoftext|>";

@@ -84,6 +84,13 @@ fn unknown_components_are_named() {
 }
 
 #[test]
+fn patterns_that_engines_read_in_different_ways_are_refused() {
+    let split = json!({"type": "Split", "pattern": {"Regex": r"\p{N}{1,3}+"}, "behavior": "Isolated", "invert": false});
+    let refusal = read(&with(byte_level_value(), "/pre_tokenizer/pretokenizers/0", split)).unwrap_err();
+    assert_eq!(named(&refusal), ["pre_tokenizer.pretokenizers[0].pattern"]);
+}
+
+#[test]
 fn every_mismatch_is_in_one_refusal() {
     let mut value = byte_level_value();
     value["truncation"] = json!(1);

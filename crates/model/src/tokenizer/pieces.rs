@@ -174,7 +174,8 @@ impl Splitter {
 fn repeats_a_count(pattern: &str) -> bool {
     pattern.match_indices("}+").any(|(end, _)| {
         let inner = pattern[..end].rsplit('{').next().unwrap_or_default();
-        inner.starts_with(|c: char| c.is_ascii_digit()) && inner.chars().all(|c| c.is_ascii_digit() || c == ',')
+        inner.starts_with(|c: char| c.is_ascii_digit())
+            && inner.chars().all(|c| c.is_ascii_digit() || c == ',')
     })
 }
 

@@ -8,9 +8,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use tilewright_model::manifest::{MAX_POSITIONS, Manifest, ManifestConfig};
-use tilewright_model::{
-    ChatRole, ChatTemplate, Checkpoint, Config, Message, RenderArgs, Specials, Tokenizer,
-};
+use tilewright_model::{ChatRole, ChatTemplate, Checkpoint, Config, Message, RenderArgs, Tokenizer};
 
 /// A target, as the corpus folders are named.
 pub type Target = (&'static str, fn(&[u8]));
@@ -62,12 +60,7 @@ pub fn manifest(data: &[u8]) {
 
 /// `tokenizer.json`: what is accepted encodes, and decodes what it encoded.
 pub fn tokenizer(data: &[u8]) {
-    let Ok(tokenizer) = Tokenizer::from_bytes(data, None) else { return };
-    for specials in [Specials::Parse, Specials::Plain] {
-        let Ok(ids) = tokenizer.encode("Hello <|im_end|> 日本 1234\n", specials) else { continue };
-        tokenizer.check_ids(&ids).unwrap();
-        tokenizer.decode(&ids, false).unwrap();
-    }
+    tilewright_model::fuzz::tokenizer_file(data);
 }
 
 /// A chat template, then after a zero byte the content of a message. Without a template the story model's is taken,
@@ -79,22 +72,16 @@ pub fn template(data: &[u8]) {
         let checkpoint = Checkpoint::embedded().unwrap();
         ChatTemplate::from_checkpoint(&checkpoint, &TOKENIZER).unwrap().unwrap()
     });
-    let text = String::from_utf8_lossy(data);
-    let (source, content) = text.split_once('\0').unwrap_or((&text, "Hello"));
-    let messages = |content: &str| [Message::new(ChatRole::User, content)];
+    let Some((0, content)) = data.split_first() else {
+        return tilewright_model::fuzz::chat_template(data);
+    };
     let args = RenderArgs { now: Some(0), ..RenderArgs::default() };
-    if !source.is_empty() {
-        let Ok(template) = ChatTemplate::new(source, &TOKENIZER, "fuzz") else { return };
-        let Ok(prompt) = template.render(&messages(content), &args) else { return };
-        let _ = TOKENIZER.encode_chat(&prompt);
-        return;
-    }
     let controls = |content: &str| {
-        let prompt = OWN.render(&messages(content), &args).unwrap();
+        let prompt = OWN.render(&[Message::new(ChatRole::User, content)], &args).unwrap();
         let ids = TOKENIZER.encode_chat(&prompt).ok()?;
         Some(ids.into_iter().filter(|&id| TOKENIZER.is_control(id)).count())
     };
-    assert!(controls(content).is_none_or(|count| Some(count) == controls("Hello")));
+    assert!(controls(&String::from_utf8_lossy(content)).is_none_or(|count| Some(count) == controls("Hello")));
 }
 
 /// A one-layer Qwen3 of the smallest supported shape.

@@ -4,7 +4,7 @@
 //! resident model. Results of a row are the same bits for every prefill chunk, split over calls, batch and number of
 //! threads: each output element has one order of reduction.
 //!
-//! Absent on purpose: other devices, sampling, tokens as text. Files are only touched for packed weights.
+//! Absent on purpose: other devices, sampling, tokens as text. No file is written.
 #![cfg_attr(
     test,
     expect(clippy::duplicate_mod, reason = "instruction sets run again over models of their instructions")

@@ -1,7 +1,5 @@
 //! What a caller may ask of the CPU device.
 
-use std::path::PathBuf;
-
 use tilewright_backend::KvFormat;
 use tilewright_model::WeightFormat;
 
@@ -22,6 +20,4 @@ pub struct CpuOptions {
     pub prefill_chunk: Option<usize>,
     /// Instruction set. Default: the widest this machine has.
     pub isa: Option<Isa>,
-    /// Folder for packed weights, which make the next start fast. Default: none are kept.
-    pub cache_dir: Option<PathBuf>,
 }

@@ -85,8 +85,6 @@ pub struct OpenOptions {
     pub context: Option<usize>,
     /// Prompt tokens taken in one step.
     pub prefill_chunk: Option<usize>,
-    /// Folder for packed weights, so that a second start is fast; `None` keeps nothing.
-    pub cache: Option<PathBuf>,
 }
 
 #[cfg(test)]

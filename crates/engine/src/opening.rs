@@ -60,6 +60,5 @@ fn cpu_options(options: &OpenOptions) -> CpuOptions {
         context: options.context,
         prefill_chunk: options.prefill_chunk,
         isa: None,
-        cache_dir: options.cache.clone(),
     }
 }

@@ -11,7 +11,7 @@ mod sampling;
 mod stopping;
 mod template;
 
-pub(crate) use model::{ModelChoice, ModelFlags, cache_folder};
+pub(crate) use model::{ModelChoice, ModelFlags};
 pub(crate) use output::OutputFlags;
 pub(crate) use prompt::{Prompt, PromptFlags};
 pub(crate) use read::read_text;

@@ -1,6 +1,5 @@
 //! Which model, where and how it runs.
 
-use std::env;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -41,14 +40,6 @@ pub(crate) struct ModelFlags {
     /// Worker threads [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-
-    /// Folder that keeps packed weights for the next start [default: the user's cache folder]
-    #[arg(long, value_name = "DIR")]
-    pub cache: Option<PathBuf>,
-
-    /// Keep no packed weights and read none
-    #[arg(long, conflicts_with = "cache")]
-    pub no_cache: bool,
 }
 
 /// What the flags mean.
@@ -61,15 +52,8 @@ pub(crate) struct ModelChoice {
 }
 
 impl ModelFlags {
-    /// Resolves the flags. Packed weights of the embedded model are kept only where a folder is named: packing it
-    /// takes no time.
+    /// Resolves the flags.
     pub(crate) fn resolve(self) -> ModelChoice {
-        let cache = match (self.no_cache, self.cache, &self.model) {
-            (true, ..) => None,
-            (false, Some(folder), _) => Some(folder),
-            (false, None, Some(_)) => cache_folder(),
-            (false, None, None) => None,
-        };
         ModelChoice {
             source: self.model.map_or(Source::Embedded, Source::Path),
             options: OpenOptions {
@@ -79,23 +63,9 @@ impl ModelFlags {
                 threads: self.threads.map(NonZeroUsize::get),
                 context: self.ctx.filter(|positions| *positions > 0),
                 prefill_chunk: self.prefill_chunk.map(NonZeroUsize::get),
-                cache,
             },
         }
     }
-}
-
-/// The user's cache folder for this program, by the custom of the system.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let folder = |variable: &str| env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let base = if cfg!(windows) {
-        folder("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        folder("HOME").map(|home| home.join("Library/Caches"))
-    } else {
-        folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")))
-    };
-    base.map(|base| base.join("tilewright"))
 }
 
 fn weight_formats() -> impl TypedValueParser<Value = WeightFormat> {

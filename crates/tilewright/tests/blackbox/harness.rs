@@ -45,7 +45,7 @@ impl From<Output> for Outcome {
     }
 }
 
-/// The program with no variable of ours set and a home of its own, so that no test sees another's cache.
+/// The program with no variable of ours set and a home of its own, so that no test sees what another left there.
 pub(crate) fn program(home: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     for (name, _) in std::env::vars_os() {

@@ -1,22 +1,19 @@
 //! Facts about the machine.
 
+use std::env;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use serde_json::{Value, json};
 use tilewright_cpu::Host;
 use tilewright_engine::DeviceRequest;
 
 use crate::console::bytes;
-use crate::flags::cache_folder;
 
 /// What was found.
 pub(super) struct Machine {
     /// The processor and what is free of its memory.
     pub(super) host: Host,
     devices: Vec<(DeviceRequest, Result<String, String>)>,
-    cache: Option<(PathBuf, u64)>,
 }
 
 impl Machine {
@@ -27,14 +24,7 @@ impl Machine {
             let refused = "not in this build".to_owned();
             (request, request.choose().map(|_| "usable".to_owned()).map_err(|_| refused))
         };
-        Self {
-            host: Host::detect(),
-            devices: kinds.into_iter().map(device).collect(),
-            cache: cache_folder().map(|folder| {
-                let bytes = size(&folder);
-                (folder, bytes)
-            }),
-        }
+        Self { host: Host::detect(), devices: kinds.into_iter().map(device).collect() }
     }
 
     /// For a person: one labelled line a fact.
@@ -55,12 +45,6 @@ impl Machine {
             };
             line("device", format!("{device}: {state}"));
         }
-        match &self.cache {
-            Some((folder, size)) => {
-                line("cache", format!("{}, {} of packed weights", folder.display(), bytes(*size)))
-            }
-            None => line("cache", "no folder known; --cache DIR names one".to_owned()),
-        }
         page
     }
 
@@ -79,15 +63,6 @@ impl Machine {
             "kernels": self.host.isa.to_string(),
             "available_memory_bytes": self.host.available,
             "devices": devices,
-            "cache": self.cache.as_ref().map(|(folder, bytes)| {
-                json!({"folder": folder.display().to_string(), "bytes": bytes})
-            }),
         })
     }
-}
-
-/// Bytes of the files in a folder; a folder that is not there has none.
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).filter(|m| m.is_file()).map(|m| m.len()).sum()
 }

@@ -23,13 +23,11 @@ fn without_a_flag_the_embedded_model_runs_as_the_planner_decides() {
         choice.options.weights.is_none() && choice.options.kv.is_none() && choice.options.threads.is_none()
     );
     assert!(choice.options.context.is_none() && choice.options.prefill_chunk.is_none());
-    assert!(choice.options.cache.is_none());
 }
 
 #[test]
 fn every_flag_reaches_the_engine() {
-    let line =
-        "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --cache here";
+    let line = "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3";
     let choice = resolve(&line.split(' ').collect::<Vec<_>>()).unwrap();
     assert_eq!(choice.source, Source::Path("dir".into()));
     assert_eq!(choice.options.device, DeviceRequest::Cuda(1));
@@ -38,18 +36,11 @@ fn every_flag_reaches_the_engine() {
     assert_eq!(choice.options.context, Some(77));
     assert_eq!(choice.options.prefill_chunk, Some(5));
     assert_eq!(choice.options.threads, Some(3));
-    assert_eq!(choice.options.cache, Some("here".into()));
 }
 
 #[test]
 fn a_context_of_zero_is_the_models_own() {
     assert_eq!(resolve(&["-c", "0"]).unwrap().options.context, None);
-}
-
-#[test]
-fn no_cache_means_none_and_contradicts_a_folder() {
-    assert_eq!(resolve(&["-m", "dir", "--no-cache"]).unwrap().options.cache, None);
-    assert!(resolve(&["--no-cache", "--cache", "here"]).is_err());
 }
 
 #[test]

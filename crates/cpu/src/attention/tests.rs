@@ -1,3 +1,5 @@
+//! Attention against float64, and the same bits on every path.
+
 use half::f16;
 use proptest::prelude::*;
 use tilewright_model::Config;

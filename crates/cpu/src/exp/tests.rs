@@ -1,4 +1,6 @@
+//! The exponential against float64.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must fail the comparison")]
+
 use super::{LEAST, MOST, exp};
 use crate::simd::{Isa, Kernel, LANES, Simd};
 

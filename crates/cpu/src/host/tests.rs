@@ -1,3 +1,5 @@
+//! What is found out about this machine.
+
 use super::{Host, group_headroom, parse_meminfo};
 
 #[test]

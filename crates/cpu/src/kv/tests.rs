@@ -1,3 +1,5 @@
+//! What the cache keeps and forgets.
+
 use half::f16;
 use tilewright_model::Config;
 

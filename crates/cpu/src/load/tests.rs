@@ -1,3 +1,5 @@
+//! Rows of stacked tensors.
+
 use tilewright_model::{StoredType, Tensor};
 
 use super::read_rows;

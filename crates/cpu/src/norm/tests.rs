@@ -1,3 +1,5 @@
+//! RMSNorm against float64.
+
 use super::{rms_norm, rms_norm_in_place};
 use crate::simd::Isa;
 

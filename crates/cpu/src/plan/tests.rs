@@ -1,3 +1,5 @@
+//! What the planner decides and refuses.
+
 use tilewright_backend::KvFormat;
 use tilewright_model::{Code, Config, StoredType, WeightFormat};
 

@@ -1,3 +1,5 @@
+//! Rotation against float64.
+
 use tilewright_model::{Rope, RopeScaling};
 
 use super::RopeTable;

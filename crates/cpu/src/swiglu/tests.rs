@@ -1,3 +1,5 @@
+//! SwiGLU against float64.
+
 use super::swiglu;
 use crate::simd::Isa;
 

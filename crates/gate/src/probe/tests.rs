@@ -1,3 +1,5 @@
+//! The probes do the work they count.
+
 use super::*;
 
 /// Timing proves nothing here; that the kernels compute what they claim to does.

@@ -1,3 +1,5 @@
+//! Draws, shapes and streams of the generator.
+
 use super::*;
 use safetensors::SafeTensors;
 use tilewright_model::{Family, RopeScaling};

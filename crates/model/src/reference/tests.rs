@@ -1,3 +1,5 @@
+//! The pieces of the forward.
+
 use super::math::*;
 use super::*;
 

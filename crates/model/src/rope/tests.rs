@@ -1,3 +1,5 @@
+//! Frequencies of every kind of scaling.
+
 use super::*;
 
 fn close(got: f64, want: f64) {

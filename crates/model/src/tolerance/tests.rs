@@ -1,3 +1,5 @@
+//! What a comparison accepts.
+
 use super::*;
 
 const TOLERANCE: Tolerance = Tolerance { name: "test", rtol: 0.1, atol: 0.01, reason: "round numbers" };

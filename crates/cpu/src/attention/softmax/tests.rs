@@ -1,3 +1,5 @@
+//! Weights, masks and merging of partial sums.
+
 use std::ops::Range;
 
 use super::{Weight, exponentiate, merge};

@@ -1,3 +1,5 @@
+//! The blob at every size of tile.
+
 use super::*;
 use crate::StoredType;
 

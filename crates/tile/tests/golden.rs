@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{examples, golden, zoo};
+use common::golden;
+use tilewright_tile::testing::{examples, zoo};
 use tilewright_tile::{Kernel, Report, emit, verify};
 
 fn kernels() -> Vec<Kernel> {
-    examples().into_iter().chain(zoo::zoo()).collect()
+    examples::all().into_iter().chain(zoo::all()).collect()
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{arg_max, assert_close, gemm, gemv, noise, rms_norm, run_all, vector_add};
+use common::{assert_close, noise, run_all};
 use tilewright_tile::Scalar;
 use tilewright_tile::interp::{Bound, Memory};
+use tilewright_tile::testing::examples::{arg_max, gemm, gemv, rms_norm, vector_add};
 
 #[test]
 fn vector_add_adds_every_element_and_nothing_else() {

@@ -4,9 +4,10 @@
 
 mod common;
 
-use common::{examples, noise, run_all};
+use common::{noise, run_all};
 use tilewright_tile::interp::{Bound, Memory};
 use tilewright_tile::ir::Param;
+use tilewright_tile::testing::examples;
 use tilewright_tile::testing::mutate::mutants;
 use tilewright_tile::{Kernel, verify};
 
@@ -31,7 +32,7 @@ fn outcome(kernel: &Kernel) -> Result<Vec<Vec<u8>>, String> {
 #[test]
 fn every_safeguard_of_the_examples_is_missed() {
     let mut count = 0;
-    for kernel in examples() {
+    for kernel in examples::all() {
         let expected = outcome(&kernel).unwrap();
         for mutant in mutants(&kernel) {
             let noticed = verify(mutant.kernel.clone()).is_err()

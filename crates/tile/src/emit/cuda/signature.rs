@@ -41,7 +41,7 @@ pub(super) fn open(out: &mut Writer<'_, Cuda>) {
     }
     for (id, shared) in kernel.shared().iter() {
         let (scalar, name) = (types::scalar(shared.element), out.idents.shared(id));
-        out.line(format!("__shared__ alignas(16) {scalar} {name}[{}];", shared.elements));
+        out.line(format!("__shared__ __align__(16) {scalar} {name}[{}];", shared.elements));
     }
 }
 

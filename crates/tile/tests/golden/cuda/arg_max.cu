@@ -25,8 +25,8 @@ extern "C" __global__ void __launch_bounds__(128) arg_max(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ alignas(16) float partial0[4];
-    __shared__ alignas(16) int partial1[4];
+    __shared__ __align__(16) float partial0[4];
+    __shared__ __align__(16) int partial1[4];
     float v0 = __int_as_float(0xff800000);
     int v1 = 2147483647;
     for (int v2 = thread_index; v2 < 700; v2 += 128) {

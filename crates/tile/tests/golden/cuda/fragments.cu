@@ -54,8 +54,8 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const int group_x = (int)blockIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ alignas(16) unsigned short edge[128];
-    __shared__ alignas(16) float square[128];
+    __shared__ __align__(16) unsigned short edge[128];
+    __shared__ __align__(16) float square[128];
     const float2 v0 = make_float2(0.0f, 0.0f);
     const int v1 = simd_group * 8;
     float2 v2 = v0;

@@ -20,9 +20,9 @@ extern "C" __global__ void __launch_bounds__(128) gemm(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ alignas(16) float tile_a[512];
-    __shared__ alignas(16) float tile_b[512];
-    __shared__ alignas(16) float edge[256];
+    __shared__ __align__(16) float tile_a[512];
+    __shared__ __align__(16) float tile_b[512];
+    __shared__ __align__(16) float edge[256];
     const int v0 = group_y * 32;
     const int v1 = group_x * 32;
     const int v2 = simd_group / 2;

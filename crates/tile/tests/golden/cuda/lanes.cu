@@ -135,11 +135,11 @@ extern "C" __global__ void __launch_bounds__(128) lanes(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ alignas(16) float partial0[4];
-    __shared__ alignas(16) float partial1[4];
-    __shared__ alignas(16) float partial2[4];
-    __shared__ alignas(16) int partial3[4];
-    __shared__ alignas(16) unsigned int partial4[4];
+    __shared__ __align__(16) float partial0[4];
+    __shared__ __align__(16) float partial1[4];
+    __shared__ __align__(16) float partial2[4];
+    __shared__ __align__(16) int partial3[4];
+    __shared__ __align__(16) unsigned int partial4[4];
     const float v0 = x[group_x * 128 + thread_index];
     const float v1 = v0 * 1000.0f;
     const int v2 = __float2int_rz(v1);

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(256) rms_norm(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ alignas(16) float partial0[8];
+    __shared__ __align__(16) float partial0[8];
     const int v0 = thread_index * 4;
     float v1 = 0.0f;
     for (int v2 = v0; v2 < 1024; v2 += 1024) {

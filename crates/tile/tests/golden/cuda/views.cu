@@ -5,7 +5,7 @@ extern "C" __global__ void __launch_bounds__(64) views(
 ) {
     const int group_x = (int)blockIdx.x;
     const int thread_index = (int)threadIdx.x;
-    __shared__ alignas(16) float all[256];
+    __shared__ __align__(16) float all[256];
     const int v0 = thread_index % 3;
     const int v1 = thread_index % 16;
     const float v2 = weights[v0 * 40 + v1 + 8];

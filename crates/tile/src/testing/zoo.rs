@@ -1,8 +1,10 @@
 //! Kernels that between them use everything the language has.
 
+use crate::build::{Matrix, Value, Vec2, Vec4};
+use crate::ir::{Access, Kernel, Launch};
+use crate::kernel;
+use crate::types::Scalar;
 use half::{bf16, f16};
-use tilewright_tile::ir::Access;
-use tilewright_tile::{Kernel, Launch, Matrix, Scalar, Value, Vec2, Vec4, kernel};
 
 const N: u32 = 128;
 
@@ -270,6 +272,6 @@ pub fn views() -> Kernel {
 }
 
 /// All of them.
-pub fn zoo() -> Vec<Kernel> {
+pub fn all() -> Vec<Kernel> {
     vec![functions(), integers(), conversions(), lanes(), control(), fragments(Scalar::F16), views()]
 }

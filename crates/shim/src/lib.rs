@@ -1,0 +1,24 @@
+//! Emitted kernel text, compiled by the C++ compiler and run on fibers: for machines without the GPU.
+//!
+//! A [`Library`] is made of verified kernels in one [`Language`]. The text is the one that Metal or NVRTC would get.
+//! Headers of ours give the language's names a meaning in C++; what C++ cannot take as it stands (`threadgroup` before
+//! a local array, `extern "C"` in a namespace) is changed word for word, and a launcher is made from the signature.
+//! [`Library::run`] is the counterpart of [`tilewright_tile::interp::run`]: the same memory, the same dispatch.
+//!
+//! Threads are fibers that run one after another from meeting to meeting. Functions are computed as in the
+//! interpreter, and reductions in the order that the language gives them, so the results must be the interpreter's
+//! bit for bit. What this cannot show: the hardware's order inside `simd_sum`, its rounding of functions, and whether
+//! Apple's compiler accepts the text.
+//!
+//! It needs Linux on x86-64 and g++ or clang++ ([`Compiler::find`]).
+
+mod compiler;
+mod error;
+mod library;
+mod raw;
+mod translate;
+
+pub use compiler::Compiler;
+pub use error::ShimError;
+pub use library::{Library, Order};
+pub use translate::Language;

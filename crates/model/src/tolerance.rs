@@ -40,6 +40,23 @@ impl Tolerance {
                  1e-2 and above, so 1e-3 separates the two",
     };
 
+    /// Logits, K and V with vectors or cache rounded to f16 between stages, against the float64 reference.
+    pub const F16_STATE: Self = Self {
+        name: "f16 state",
+        rtol: 0.02,
+        atol: 0.02,
+        reason: "f16 keeps 11 bits, a rounding of 0.0005; through a few layers that grows to a few thousandths, while a \
+                 wrong constant, position or weight shows at a tenth and above",
+    };
+
+    /// Logits, K and V with vectors rounded to bf16 between stages, against the float64 reference.
+    pub const BF16_STATE: Self = Self {
+        name: "bf16 state",
+        rtol: 0.1,
+        atol: 0.1,
+        reason: "bf16 keeps 8 bits, a rounding of 0.004, eight times that of f16, and so do its errors",
+    };
+
     /// Negative log likelihood per token of a held-out text, f32 against float64, in nats.
     pub const F32_NLL: Self = Self {
         name: "f32 nll",
@@ -70,9 +87,11 @@ impl Tolerance {
     };
 
     /// Every row.
-    pub const TABLE: [Self; 6] = [
+    pub const TABLE: [Self; 8] = [
         Self::REFERENCE,
         Self::F32_STATE,
+        Self::F16_STATE,
+        Self::BF16_STATE,
         Self::F32_NLL,
         Self::STORED_MARGIN,
         Self::INT8_NLL_RISE,

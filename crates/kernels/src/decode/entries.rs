@@ -1,0 +1,284 @@
+//! What this folder puts into the catalogue.
+
+use tilewright_tile::Scalar;
+
+use crate::catalogue::{Entry, PipelineEntry, Variant, any_shape};
+use crate::format::Format;
+use crate::parts::Arithmetic;
+use crate::shape::Shape;
+
+use super::rotary::Trigonometry;
+use super::{
+    Attention, Goal, Options, attention, heads, megakernel, products, rotary, rows, sampling, select, staged,
+};
+
+/// Parts of [`Attention::SplitKeys`] in the catalogue.
+const PARTS: u32 = 8;
+
+/// Variants of a builder: `NAME => OPTIONS`.
+macro_rules! variants {
+    ($build:path: $($name:literal => $options:expr),* $(,)?) => {
+        &[$(Variant { name: $name, build: |shape| $build(shape, &$options) }),*]
+    };
+}
+
+/// Variants of a product: every format, and batches.
+macro_rules! products {
+    ($build:path) => {
+        variants!($build:
+            "f32" => Options::F32,
+            "f16" => Options::F16,
+            "bf16" => Options::BF16,
+            "pairs" => Options::PAIRS,
+            "int8" => Options::INT8,
+            "int4" => Options::INT4,
+            "bf16_f32" => Options::of(Format::BF16, Scalar::F32),
+            "int8_f16" => Options::of(Format::INT8, Scalar::F16),
+            "f32_batch2" => Options::F32.sequences(2),
+            "pairs_batch4" => Options::PAIRS.sequences(4),
+            "int8_batch8" => Options::INT8.sequences(8),
+            "int4_batch8" => Options::INT4.sequences(8),
+            "int8_batch32" => Options::INT8.sequences(32),
+        )
+    };
+}
+
+/// Variants of attention: every type, an f16 cache beside f32 vectors, and batches.
+macro_rules! attentions {
+    ($build:path) => {
+        variants!($build:
+            "f32" => Options::F32,
+            "f16" => Options::F16,
+            "bf16" => Options::BF16,
+            "f32_cache_f16" => Options::F32.cache(Scalar::F16),
+            "f32_batch4" => Options::F32.sequences(4),
+            "f32_cache_f16_batch8" => Options::F32.cache(Scalar::F16).sequences(8),
+        )
+    };
+}
+
+/// Kernels of this folder.
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "decode_embed",
+        summary: "The embedding rows of the tokens.",
+        items: &["B9", "C21"],
+        fits: any_shape,
+        variants: products!(rows::embed),
+    },
+    Entry {
+        name: "decode_norm",
+        summary: "RMSNorm of the residual stream, four neighbours a lane, then lanes, then SIMD groups.",
+        items: &["C20", "C21", "D53", "E71"],
+        fits: any_shape,
+        variants: variants!(rows::norm:
+            "f32" => Options::F32,
+            "f16" => Options::F16,
+            "bf16" => Options::BF16,
+            "f32_weights_bf16" => Options::PAIRS,
+            "f32_separate" => Options::F32.arithmetic(Arithmetic::Separate),
+            "f32_batch4" => Options::F32.sequences(4),
+        ),
+    },
+    Entry {
+        name: "decode_qkv",
+        summary: "Query, key and value projections, one SIMD group an output row.",
+        items: &["C18", "C21", "F76", "F77"],
+        fits: any_shape,
+        variants: products!(products::qkv),
+    },
+    Entry {
+        name: "decode_heads",
+        summary: "Per-head norm and rotation of queries and keys, and the new entries of the cache.",
+        items: &["C20", "C21", "E71"],
+        fits: any_shape,
+        variants: variants!(heads::heads:
+            "f32" => Options::F32,
+            "f16" => Options::F16,
+            "bf16" => Options::BF16,
+            "f32_cache_f16" => Options::F32.cache(Scalar::F16),
+            "f32_separate" => Options::F32.arithmetic(Arithmetic::Separate),
+            "f32_batch4" => Options::F32.sequences(4),
+        ),
+    },
+    Entry {
+        name: "decode_attention",
+        summary: "Attention of one token, a SIMD group a head, one key after another.",
+        items: &["C20", "C21"],
+        fits: any_shape,
+        variants: attentions!(attention::simd_per_head),
+    },
+    Entry {
+        name: "decode_attention_key_parallel",
+        summary: "Attention of one token, a threadgroup a head, keys spread over its SIMD groups.",
+        items: &["C20", "D52"],
+        fits: any_shape,
+        variants: attentions!(attention::key_parallel),
+    },
+    Entry {
+        name: "decode_attention_split",
+        summary: "Attention of one token over stretches of keys, several threadgroups a head.",
+        items: &["D52"],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "f32_parts8", build: |shape| attention::split_keys(shape, &Options::F32, PARTS) },
+            Variant { name: "f16_parts8", build: |shape| attention::split_keys(shape, &Options::F16, PARTS) },
+            Variant {
+                name: "f32_cache_f16_parts8",
+                build: |shape| attention::split_keys(shape, &Options::F32.cache(Scalar::F16), PARTS),
+            },
+        ],
+    },
+    Entry {
+        name: "decode_attention_merge",
+        summary: "Merges the stretches of keys of split attention.",
+        items: &["D52"],
+        fits: any_shape,
+        variants: &[
+            Variant {
+                name: "f32_parts8",
+                build: |shape| attention::merge_parts(shape, &Options::F32, PARTS),
+            },
+            Variant {
+                name: "f16_parts8",
+                build: |shape| attention::merge_parts(shape, &Options::F16, PARTS),
+            },
+        ],
+    },
+    Entry {
+        name: "decode_output",
+        summary: "Output projection of attention, added to the residual stream.",
+        items: &["C18", "C21", "F76", "F77"],
+        fits: any_shape,
+        variants: products!(products::output),
+    },
+    Entry {
+        name: "decode_gate_up",
+        summary: "Gate and up projections and SwiGLU, one SIMD group an output row.",
+        items: &["C18", "C21", "F76", "F77"],
+        fits: any_shape,
+        variants: products!(products::gate_up),
+    },
+    Entry {
+        name: "decode_down",
+        summary: "Down projection, added to the residual stream.",
+        items: &["C18", "C21", "F76", "F77"],
+        fits: any_shape,
+        variants: products!(products::down),
+    },
+    Entry {
+        name: "decode_vocabulary",
+        summary: "Logits: the head's rows, one SIMD group each.",
+        items: &["C18", "C19", "F77"],
+        fits: any_shape,
+        variants: products!(products::vocabulary),
+    },
+    Entry {
+        name: "decode_argmax_chunks",
+        summary: "The largest logit of each chunk and its lowest id.",
+        items: &["C24"],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "f32", build: |shape| select::argmax_chunks(shape, 1, Scalar::F32) },
+            Variant { name: "f16", build: |shape| select::argmax_chunks(shape, 1, Scalar::F16) },
+            Variant { name: "f32_batch8", build: |shape| select::argmax_chunks(shape, 8, Scalar::F32) },
+        ],
+    },
+    Entry {
+        name: "decode_argmax",
+        summary: "The largest of the chunks' logits: the next token.",
+        items: &["C24"],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "", build: |shape| select::argmax(shape, 1) },
+            Variant { name: "batch8", build: |shape| select::argmax(shape, 8) },
+        ],
+    },
+    Entry {
+        name: "decode_top_chunks",
+        summary: "The largest logits of each chunk, in order.",
+        items: &[],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "f32_best40", build: |shape| sampling::top_chunks(shape, 1, Scalar::F32, 40) },
+            Variant { name: "f16_best40", build: |shape| sampling::top_chunks(shape, 1, Scalar::F16, 40) },
+            Variant {
+                name: "f32_best20_batch8",
+                build: |shape| sampling::top_chunks(shape, 8, Scalar::F32, 20),
+            },
+        ],
+    },
+    Entry {
+        name: "decode_top",
+        summary: "The largest of the chunks' logits, in order.",
+        items: &[],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "best40", build: |shape| sampling::top(shape, 1, 40) },
+            Variant { name: "best20_batch8", build: |shape| sampling::top(shape, 8, 20) },
+        ],
+    },
+    Entry {
+        name: "decode_masked_softmax",
+        summary: "Probabilities at a temperature of the ids a mask allows.",
+        items: &[],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "f32", build: |shape| sampling::masked_softmax(shape, 1, Scalar::F32) },
+            Variant { name: "f32_batch8", build: |shape| sampling::masked_softmax(shape, 8, Scalar::F32) },
+        ],
+    },
+    Entry {
+        name: "decode_megakernel",
+        summary: "Token id to logits in one launch of one threadgroup, with a loop over the layers.",
+        items: &["A1", "A8", "B13", "B14", "B15", "B16", "B17"],
+        fits: megakernel::fits,
+        variants: &[
+            Variant { name: "f32", build: |shape| megakernel(shape, Scalar::F32) },
+            Variant { name: "f16", build: |shape| megakernel(shape, Scalar::F16) },
+            Variant { name: "bf16", build: |shape| megakernel(shape, Scalar::Bf16) },
+        ],
+    },
+    Entry {
+        name: "rotary_table",
+        summary: "Cosine and sine of every position and pair.",
+        items: &["D54"],
+        fits: any_shape,
+        variants: &[
+            Variant { name: "fast", build: |shape| rotary::table(shape, Trigonometry::Fast) },
+            Variant { name: "precise", build: |shape| rotary::table(shape, Trigonometry::Precise) },
+            Variant { name: "of_frequencies", build: rotary::table_of_frequencies },
+        ],
+    },
+];
+
+/// Pipelines of staged decode: `NAME: OPTIONS to GOAL, SUMMARY`.
+macro_rules! pipelines {
+    ($($name:literal: $options:expr, $goal:ident, $summary:literal;)*) => {
+        &[$(PipelineEntry {
+            name: $name,
+            summary: $summary,
+            items: &["C21", "C22", "C23", "C24", "C27"],
+            fits: any_shape,
+            build: |shape: &Shape| staged($name, shape, &$options, Goal::$goal),
+        }),*]
+    };
+}
+
+/// Pipelines of this folder.
+pub const PIPELINES: &[PipelineEntry] = pipelines! {
+    "decode_f32": Options::F32, Logits, "A token to logits, everything in f32.";
+    "decode_f32_token": Options::F32, Token, "A token to the next token, everything in f32.";
+    "decode_f32_cache": Options::F32, Cache, "A token of the prompt into the cache, everything in f32.";
+    "decode_f16": Options::F16, Logits, "A token to logits, everything in f16.";
+    "decode_bf16": Options::BF16, Logits, "A token to logits, everything in bf16.";
+    "decode_pairs_token": Options::PAIRS, Token, "A token to the next token, lossless packed weights.";
+    "decode_int8_token": Options::INT8, Token, "A token to the next token, 8-bit weights.";
+    "decode_int4_token": Options::INT4, Token, "A token to the next token, 4-bit weights.";
+    "decode_int8_cache_f16_batch8": Options::INT8.cache(Scalar::F16).sequences(8), Token,
+        "A token of each of eight sequences to their next tokens, 8-bit weights, f16 cache.";
+    "decode_f32_simd_per_head": Options::F32.attention(Attention::SimdPerHead), Logits,
+        "A token to logits, a SIMD group a head.";
+    "decode_f32_split": Options::F32.attention(Attention::SplitKeys { parts: PARTS }), Logits,
+        "A token to logits, keys split over threadgroups.";
+};

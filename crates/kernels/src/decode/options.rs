@@ -1,0 +1,124 @@
+//! What may differ between decode pipelines of one shape.
+
+use tilewright_tile::Scalar;
+
+use crate::format::Format;
+use crate::parts::Arithmetic;
+
+/// Storage and form of a decode step. Sums are f32 in every case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Sequences that take a step together and share one sweep over the weights: 1 to 32.
+    pub sequences: u32,
+    /// Storage of the matrices.
+    pub weights: Format,
+    /// Storage of vectors between stages, and of logits.
+    pub activations: Scalar,
+    /// Storage of keys and values.
+    pub cache: Scalar,
+    /// Rounding of norms and rotation.
+    pub arithmetic: Arithmetic,
+    /// How a head attends.
+    pub attention: Attention,
+}
+
+/// How the keys of a head are spread over threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attention {
+    /// A SIMD group a head takes one key after another.
+    SimdPerHead,
+    /// A threadgroup a head; its SIMD groups take keys in turn and merge at the end.
+    #[default]
+    KeyParallel,
+    /// Several threadgroups a head take stretches of keys; a second launch merges them.
+    SplitKeys {
+        /// Threadgroups a head.
+        parts: u32,
+    },
+}
+
+impl Options {
+    /// Everything in f32.
+    pub const F32: Self = Self::of(Format::F32, Scalar::F32);
+    /// Everything in f16.
+    pub const F16: Self = Self::of(Format::F16, Scalar::F16);
+    /// Everything in bf16.
+    pub const BF16: Self = Self::of(Format::BF16, Scalar::Bf16);
+    /// Lossless packed weights, the rest f32.
+    pub const PAIRS: Self = Self::of(Format::Pairs, Scalar::F32);
+    /// 8-bit weights, the rest f32.
+    pub const INT8: Self = Self::of(Format::INT8, Scalar::F32);
+    /// 4-bit weights, the rest f32.
+    pub const INT4: Self = Self::of(Format::INT4, Scalar::F32);
+
+    /// One sequence with `weights`, everything else in `storage`.
+    pub const fn of(weights: Format, storage: Scalar) -> Self {
+        Self {
+            sequences: 1,
+            weights,
+            activations: storage,
+            cache: storage,
+            arithmetic: Arithmetic::Fused,
+            attention: Attention::KeyParallel,
+        }
+    }
+
+    /// `sequences` together.
+    #[must_use]
+    pub const fn sequences(self, sequences: u32) -> Self {
+        Self { sequences, ..self }
+    }
+
+    /// Keys and values stored as `cache`.
+    #[must_use]
+    pub const fn cache(self, cache: Scalar) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// Another rounding of norms and rotation.
+    #[must_use]
+    pub const fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
+    }
+
+    /// Another way to attend.
+    #[must_use]
+    pub const fn attention(self, attention: Attention) -> Self {
+        Self { attention, ..self }
+    }
+
+    /// `NAME_VARIANT`, where the variant tells storage, then what differs from the usual.
+    pub(crate) fn kernel_name(&self, name: &str, concerns: Concerns) -> String {
+        let mut full = format!("{name}_{}", self.storage(concerns));
+        if self.cache != self.activations && concerns.cache {
+            full.push_str(&format!("_cache_{}", self.cache));
+        }
+        if self.arithmetic == Arithmetic::Separate && concerns.arithmetic {
+            full.push_str("_separate");
+        }
+        if self.sequences > 1 {
+            full.push_str(&format!("_batch{}", self.sequences));
+        }
+        full
+    }
+
+    fn storage(&self, concerns: Concerns) -> String {
+        let boundary = match self.weights {
+            Format::Float(scalar) => scalar,
+            Format::Pairs | Format::Int8 { .. } | Format::Int4 { .. } => Scalar::F32,
+        };
+        match concerns.weights {
+            false => self.activations.to_string(),
+            true if boundary == self.activations => self.weights.name().to_owned(),
+            true => format!("{}_{}", self.weights.name(), self.activations),
+        }
+    }
+}
+
+/// Which choices change the text of a kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Concerns {
+    pub(crate) weights: bool,
+    pub(crate) cache: bool,
+    pub(crate) arithmetic: bool,
+}

@@ -1,0 +1,92 @@
+//! Matrix-vector products: one SIMD group an output row, every weight read once for all sequences.
+
+use tilewright_tile::{Kernel, Launch, kernel};
+
+use crate::layout::Tensor;
+use crate::parts::{Exponential, Matrix, silu};
+use crate::shape::Shape;
+
+use super::options::{Concerns, Options};
+
+/// Output rows, and SIMD groups, of a threadgroup.
+const ROWS: u32 = 8;
+
+/// What happens to a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Epilogue {
+    /// It is stored.
+    Store,
+    /// A bias is added.
+    Bias,
+    /// It is added to what is there: the residual.
+    Residual,
+}
+
+/// `qkv = W·h (+ bias)`: queries, keys and values of all heads.
+pub fn qkv(shape: &Shape, options: &Options) -> Kernel {
+    let epilogue = if shape.qkv_bias { Epilogue::Bias } else { Epilogue::Store };
+    product("decode_qkv", Tensor::Qkv.extents(shape), epilogue, options)
+}
+
+/// `x = x + W·mixed`: the output projection of attention on the residual stream.
+pub fn output(shape: &Shape, options: &Options) -> Kernel {
+    product("decode_output", Tensor::Output.extents(shape), Epilogue::Residual, options)
+}
+
+/// `x = x + W·activation`: the down projection on the residual stream.
+pub fn down(shape: &Shape, options: &Options) -> Kernel {
+    product("decode_down", Tensor::Down.extents(shape), Epilogue::Residual, options)
+}
+
+/// `logits = head·h`: the vocabulary projection (C19: 18,992 threadgroups at 151,936 rows).
+pub fn vocabulary(shape: &Shape, options: &Options) -> Kernel {
+    product("decode_vocabulary", [shape.vocab, shape.hidden], Epilogue::Store, options)
+}
+
+fn product(name: &str, [rows, columns]: [u32; 2], epilogue: Epilogue, options: &Options) -> Kernel {
+    let name = options.kernel_name(name, Concerns { weights: true, ..Concerns::default() });
+    let (sequences, storage) = (options.sequences, options.activations);
+    kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
+        let x = k.read::<f32>("x", [sequences, columns]).stored(storage);
+        let weights = Matrix::read(k, "weights", [rows, columns], options.weights);
+        let bias = (epilogue == Epilogue::Bias)
+            .then(|| k.read::<f32>("bias", [rows]).stored(options.weights.vectors()).guarded());
+        let y = match epilogue {
+            Epilogue::Residual => k.read_write::<f32>("y", [sequences, rows]),
+            Epilogue::Store | Epilogue::Bias => k.write::<f32>("y", [sequences, rows]),
+        };
+        let y = y.stored(storage).guarded_axes(&[1]);
+        let row = (k.group_id() * ROWS + k.simd_group()).named("row");
+
+        let sums = weights.products(&[row], x).remove(0);
+        k.when(k.lane().eq(0), || {
+            for (sequence, sum) in sums.into_iter().enumerate() {
+                let sum = match (bias, epilogue) {
+                    (Some(bias), _) => sum + bias.at([row]),
+                    (None, Epilogue::Residual) => y.at((sequence, row)) + sum,
+                    (None, _) => sum,
+                };
+                y.set((sequence, row), sum);
+            }
+        });
+    })
+}
+
+/// `activation = silu(gate·h) · (up·h)`: each SIMD group takes a row of the gate and the same row of up.
+pub fn gate_up(shape: &Shape, options: &Options) -> Kernel {
+    let name = options.kernel_name("decode_gate_up", Concerns { weights: true, ..Concerns::default() });
+    let (sequences, storage, rows) = (options.sequences, options.activations, shape.intermediate);
+    kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
+        let x = k.read::<f32>("x", [sequences, shape.hidden]).stored(storage);
+        let weights = Matrix::read(k, "weights", Tensor::GateUp.extents(shape), options.weights);
+        let activation = k.write::<f32>("activation", [sequences, rows]).stored(storage).guarded_axes(&[1]);
+        let row = (k.group_id() * ROWS + k.simd_group()).named("row");
+
+        let products = weights.products(&[row, row + rows], x);
+        k.when(k.lane().eq(0), || {
+            for (sequence, (&gate, &up)) in products[0].iter().zip(&products[1]).enumerate() {
+                activation.set((sequence, row), silu(gate, Exponential::Precise) * up);
+            }
+        });
+    })
+}

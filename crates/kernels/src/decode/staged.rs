@@ -1,0 +1,294 @@
+//! The staged decode step: eight launches a layer (C18–C27).
+
+use std::sync::Arc;
+
+use tilewright_tile::pipeline::Region;
+use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Scalar, Stage, Verified, verify};
+
+use crate::format::Format;
+use crate::layout::{LayerPack, Slot, Tensor};
+use crate::shape::Shape;
+
+use super::options::{Attention, Options};
+use super::{attention, heads, products, rows, select};
+
+/// How far a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Keys and values only, for a token of the prompt that is not the last: no final norm, no vocabulary (C27).
+    Cache,
+    /// Logits.
+    Logits,
+    /// Logits and the id of the largest.
+    Token,
+}
+
+/// The step of `options.sequences` sequences from token ids and positions in `control` to `goal`.
+///
+/// Launches: one for the embedding, eight a layer (nine with [`Attention::SplitKeys`]), two for the logits, two to
+/// select.
+///
+/// # Errors
+/// A kernel that does not fit a device at this shape.
+pub fn staged(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
+    let mut plan = Plan::new(name, shape, options, goal);
+    let kernels = Kernels::new(shape, options)?;
+    let m = plan.memory;
+    let embed = Stage::new("embedding", &kernels.embed).read("control", m.control);
+    plan.push(with_weights(embed, "embedding", m.embedding).write("x", m.x));
+    for layer in 0..shape.layers {
+        plan.layer(&kernels, layer);
+    }
+    if goal != Goal::Cache {
+        plan.logits(&kernels)?;
+    }
+    if goal == Goal::Token {
+        plan.select()?;
+    }
+    Ok(plan.pipeline)
+}
+
+fn verified(kernel: Kernel) -> Result<Arc<Verified>, Rejection> {
+    verify(kernel).map(Arc::new)
+}
+
+/// The kernels of a layer, each verified once for all layers.
+struct Kernels {
+    embed: Arc<Verified>,
+    norm: Arc<Verified>,
+    qkv: Arc<Verified>,
+    heads: Arc<Verified>,
+    attention: Arc<Verified>,
+    merge: Option<Arc<Verified>>,
+    output: Arc<Verified>,
+    gate_up: Arc<Verified>,
+    down: Arc<Verified>,
+}
+
+impl Kernels {
+    fn new(shape: &Shape, options: &Options) -> Result<Self, Rejection> {
+        let (attention, merge) = match options.attention {
+            Attention::SimdPerHead => (attention::simd_per_head(shape, options), None),
+            Attention::KeyParallel => (attention::key_parallel(shape, options), None),
+            Attention::SplitKeys { parts } => {
+                let merge = attention::merge_parts(shape, options, parts);
+                (attention::split_keys(shape, options, parts), Some(verified(merge)?))
+            }
+        };
+        Ok(Self {
+            embed: verified(rows::embed(shape, options))?,
+            norm: verified(rows::norm(shape, options))?,
+            qkv: verified(products::qkv(shape, options))?,
+            heads: verified(heads::heads(shape, options))?,
+            attention: verified(attention)?,
+            merge,
+            output: verified(products::output(shape, options))?,
+            gate_up: verified(products::gate_up(shape, options))?,
+            down: verified(products::down(shape, options))?,
+        })
+    }
+}
+
+/// A matrix: its numbers, and its scales if it has any.
+#[derive(Clone, Copy)]
+struct Weights {
+    numbers: Region,
+    scales: Option<Region>,
+}
+
+impl Weights {
+    /// What lies at `slot` of `region`.
+    fn at(region: Region, slot: Slot) -> Self {
+        let Slot { offset, bytes, scale_bytes } = slot;
+        let scales = (scale_bytes > 0).then(|| region.part(offset + bytes, scale_bytes));
+        Self { numbers: region.part(offset, bytes), scales }
+    }
+}
+
+/// Binds a matrix and its scales.
+fn with_weights(stage: Stage, parameter: &str, weights: Weights) -> Stage {
+    let stage = stage.read(parameter, weights.numbers);
+    match weights.scales {
+        Some(scales) => stage.read(&format!("{parameter}_scales"), scales),
+        None => stage,
+    }
+}
+
+/// The resources of a step.
+#[derive(Clone, Copy)]
+struct Memory {
+    control: Region,
+    embedding: Weights,
+    head: Weights,
+    layers: Region,
+    final_norm: Region,
+    rotary: Region,
+    keys: Region,
+    values: Region,
+    x: Region,
+    h: Region,
+    qkv: Region,
+    q: Region,
+    mixed: Region,
+    activation: Region,
+}
+
+struct Plan<'a> {
+    pipeline: Pipeline,
+    shape: &'a Shape,
+    options: &'a Options,
+    pack: LayerPack,
+    memory: Memory,
+    split: Option<[Region; 3]>,
+    logits: Option<Region>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(name: &str, shape: &'a Shape, options: &'a Options, goal: Goal) -> Self {
+        let mut pipeline = Pipeline::new(name, Order::Serial);
+        let pack = LayerPack::new(shape, options.weights);
+        let (sequences, layers) = (u64::from(options.sequences), u64::from(shape.layers));
+        let cache = layers * cache_bytes(shape, options);
+        let rotary = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
+
+        let matrix = |pipeline: &mut Pipeline, name: &str| {
+            let slot = Slot::of_matrix([shape.vocab, shape.hidden], options.weights);
+            Weights::at(pipeline.resource(name, slot.end(), ResourceKind::Input), slot)
+        };
+        let embedding = matrix(&mut pipeline, "embedding");
+        // Without logits there is no head.
+        let head = if shape.tied || goal == Goal::Cache { embedding } else { matrix(&mut pipeline, "head") };
+        let vector = |width: u32| sequences * u64::from(width) * u64::from(options.activations.bytes());
+        let mut named = |name: &str, bytes: u64, kind| pipeline.resource(name, bytes, kind);
+        let norm = Slot::of_matrix([1, shape.hidden], Format::Float(options.weights.vectors()));
+        let memory = Memory {
+            control: named("control", sequences * 8, ResourceKind::State),
+            embedding,
+            head,
+            layers: named("layers", layers * pack.bytes(), ResourceKind::Input),
+            final_norm: named("final_norm", norm.end(), ResourceKind::Input),
+            rotary: named("rotary", rotary, ResourceKind::Input),
+            keys: named("keys", cache, ResourceKind::State),
+            values: named("values", cache, ResourceKind::State),
+            x: named("x", vector(shape.hidden), ResourceKind::Scratch),
+            h: named("h", vector(shape.hidden), ResourceKind::Scratch),
+            qkv: named("qkv", vector(shape.qkv_width()), ResourceKind::Scratch),
+            q: named("q", vector(shape.q_width()), ResourceKind::Scratch),
+            mixed: named("mixed", vector(shape.q_width()), ResourceKind::Scratch),
+            activation: named("activation", vector(shape.intermediate), ResourceKind::Scratch),
+        };
+        let split = match options.attention {
+            Attention::SplitKeys { parts } => {
+                let heads = sequences * u64::from(shape.heads) * u64::from(parts) * 4;
+                let mut scratch = |name: &str, bytes| named(name, bytes, ResourceKind::Scratch);
+                Some([
+                    scratch("maxima", heads),
+                    scratch("sums", heads),
+                    scratch("mixtures", heads * u64::from(shape.head_dim)),
+                ])
+            }
+            Attention::SimdPerHead | Attention::KeyParallel => None,
+        };
+        Self { pipeline, shape, options, pack, memory, split, logits: None }
+    }
+
+    fn push(&mut self, stage: Stage) {
+        self.pipeline.push(stage);
+    }
+
+    /// The place of a tensor of a layer.
+    fn weights(&self, layer: u32, tensor: Tensor) -> Weights {
+        let bytes = self.pack.bytes();
+        Weights::at(self.memory.layers.part(u64::from(layer) * bytes, bytes), self.pack.slot(tensor))
+    }
+
+    /// Input norm; projections; heads; attention; output and residual; post norm; gate and up; down and residual.
+    fn layer(&mut self, kernels: &Kernels, layer: u32) {
+        let m = self.memory;
+        let stage = |name: &str, kernel: &Arc<Verified>| Stage::new(format!("{name}.{layer}"), kernel);
+        let weights = |tensor| self.weights(layer, tensor);
+        let vector = |tensor| weights(tensor).numbers;
+        let bytes = cache_bytes(self.shape, self.options);
+        let [keys, values] = [m.keys, m.values].map(|cache| cache.part(u64::from(layer) * bytes, bytes));
+
+        let input_norm = stage("input_norm", &kernels.norm).read("w", vector(Tensor::InputNorm));
+        let mut qkv = with_weights(stage("qkv", &kernels.qkv), "weights", weights(Tensor::Qkv));
+        if self.shape.qkv_bias {
+            qkv = qkv.read("bias", vector(Tensor::QkvBias));
+        }
+        let mut heads = stage("heads", &kernels.heads).read("control", m.control).read("rotary", m.rotary);
+        if self.shape.qk_norm {
+            heads = heads.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
+        }
+        let attention = stage("attention", &kernels.attention)
+            .read("q", m.q)
+            .read("keys", keys)
+            .read("values", values)
+            .read("control", m.control);
+        let output = with_weights(stage("output", &kernels.output), "weights", weights(Tensor::Output));
+        let post_norm = stage("post_norm", &kernels.norm).read("w", vector(Tensor::PostNorm));
+        let gate_up = with_weights(stage("gate_up", &kernels.gate_up), "weights", weights(Tensor::GateUp));
+        let down = with_weights(stage("down", &kernels.down), "weights", weights(Tensor::Down));
+
+        self.push(input_norm.read("x", m.x).write("y", m.h));
+        self.push(qkv.read("x", m.h).write("y", m.qkv));
+        self.push(heads.read("qkv", m.qkv).write("q", m.q).write("keys", keys).write("values", values));
+        match (self.split, &kernels.merge) {
+            (Some([maxima, sums, mixtures]), Some(merge)) => {
+                let merge = stage("merge", merge);
+                let merge = merge.read("maxima", maxima).read("sums", sums).read("mixtures", mixtures);
+                let split = attention.write("maxima", maxima).write("sums", sums);
+                self.push(split.write("mixtures", mixtures));
+                self.push(merge.write("mixed", m.mixed));
+            }
+            _ => self.push(attention.write("mixed", m.mixed)),
+        }
+        self.push(output.read("x", m.mixed).update("y", m.x));
+        self.push(post_norm.read("x", m.x).write("y", m.h));
+        self.push(gate_up.read("x", m.h).write("activation", m.activation));
+        self.push(down.read("x", m.activation).update("y", m.x));
+    }
+
+    /// Final norm and vocabulary.
+    fn logits(&mut self, kernels: &Kernels) -> Result<(), Rejection> {
+        let m = self.memory;
+        let bytes = u64::from(self.options.sequences)
+            * u64::from(self.shape.vocab)
+            * u64::from(self.options.activations.bytes());
+        let logits = self.pipeline.resource("logits", bytes, ResourceKind::Output);
+        let norm = Stage::new("final_norm", &kernels.norm).read("w", m.final_norm);
+        let vocabulary = Stage::new("vocabulary", &verified(products::vocabulary(self.shape, self.options))?);
+        self.push(norm.read("x", m.x).write("y", m.h));
+        self.push(with_weights(vocabulary, "weights", m.head).read("x", m.h).write("y", logits));
+        self.logits = Some(logits);
+        Ok(())
+    }
+
+    /// The id of the largest logit.
+    fn select(&mut self) -> Result<(), Rejection> {
+        let Some(logits) = self.logits else { return Ok(()) };
+        let (shape, sequences) = (self.shape, self.options.sequences);
+        let chunks = u64::from(sequences) * u64::from(select::chunks(shape)) * 4;
+        let best = self.pipeline.resource("best", chunks, ResourceKind::Scratch);
+        let at = self.pipeline.resource("at", chunks, ResourceKind::Scratch);
+        let next = self.pipeline.resource("next", u64::from(sequences) * 4, ResourceKind::Output);
+        let chunks = verified(select::argmax_chunks(shape, sequences, self.options.activations))?;
+        let argmax = verified(select::argmax(shape, sequences))?;
+        let chunks = Stage::new("argmax_chunks", &chunks).read("logits", logits);
+        self.push(chunks.write("best", best).write("at", at));
+        self.push(Stage::new("argmax", &argmax).read("best", best).read("at", at).write("next", next));
+        Ok(())
+    }
+}
+
+/// Bytes of the keys (or values) of one layer.
+pub fn cache_bytes(shape: &Shape, options: &Options) -> u64 {
+    let Shape { kv_heads, capacity, head_dim, .. } = *shape;
+    let heads = u64::from(options.sequences) * u64::from(kv_heads);
+    heads * u64::from(capacity) * u64::from(head_dim) * u64::from(options.cache.bytes())
+}
+
+/// The type of logits.
+pub const fn logits_type(options: &Options) -> Scalar {
+    options.activations
+}

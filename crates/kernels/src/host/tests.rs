@@ -1,0 +1,52 @@
+//! What the host prepares, read back.
+
+use super::*;
+
+/// The numbers that codes and scales stand for.
+fn widened(bytes: &[u8], slot: Slot, format: Format, [rows, columns]: [usize; 2]) -> Vec<f32> {
+    let (codes, scales) = bytes[..slot.end() as usize].split_at(slot.bytes as usize);
+    let (Format::Int8 { group } | Format::Int4 { group }) = format else { panic!("{format:?} has no codes") };
+    let code = |at: usize| match format {
+        Format::Int8 { .. } => f32::from(codes[at] as i8),
+        _ => f32::from(codes[at / 2] >> (4 * (at % 2)) & 15) - 8.0,
+    };
+    let number = |at: usize| {
+        let groups = columns.div_ceil(group as usize);
+        let group = at / columns * groups + at % columns / group as usize;
+        let scale = bf16::from_le_bytes([scales[group * 2], scales[group * 2 + 1]]);
+        code(at) * scale.to_f32()
+    };
+    (0..rows * columns).map(number).collect()
+}
+
+#[test]
+fn codes_are_within_half_a_step_of_the_weights() {
+    // A row of one whole group and a shorter one, with an extreme on either side and a group of zeros.
+    let columns = 200;
+    let numbers: Vec<f32> = (0..3 * columns)
+        .map(|i| if i / columns == 2 { 0.0 } else { ((i * 7919) % 613) as f32 / 613.0 - 0.3 })
+        .collect();
+    for (format, steps) in [(Format::INT8, 127.0), (Format::INT4, 8.0)] {
+        let slot = Slot::of_matrix([3, columns as u32], format);
+        let mut bytes = vec![0; slot.end() as usize];
+        put(&mut bytes, slot, format, columns as u32, &numbers);
+        let back = widened(&bytes, slot, format, [3, columns]);
+        for (at, (&was, &is)) in numbers.iter().zip(&back).enumerate() {
+            // Half a step, more at the end that the codes do not reach and for the rounding of the scale.
+            let allowed = 0.7 / steps * 1.02;
+            assert!((was - is).abs() <= allowed, "{format:?} {at}: {was} became {is}");
+        }
+        assert!(back[2 * columns..].iter().all(|&w| w == 0.0));
+    }
+}
+
+#[test]
+fn the_rotary_table_begins_with_no_turn_at_all() {
+    let shape = Shape::QWEN3_TINY;
+    let checkpoint = tilewright_model::Checkpoint::embedded().unwrap();
+    let table = rotary(&checkpoint.config().rope, &shape);
+    assert_eq!(table.len() as u32, shape.capacity * shape.pairs() * 2);
+    assert!(table[..shape.head_dim as usize].as_chunks().0.iter().all(|pair| *pair == [1.0, 0.0]));
+    // The first pair turns by a radian a position.
+    assert_eq!(table[shape.head_dim as usize..][..2], [1f64.cos() as f32, 1f64.sin() as f32]);
+}

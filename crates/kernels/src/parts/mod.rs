@@ -1,0 +1,12 @@
+//! Building blocks that several kernels share.
+
+pub mod arithmetic;
+pub mod head;
+pub mod matrix;
+pub mod norm;
+pub mod rope;
+pub mod softmax;
+
+pub use arithmetic::{Arithmetic, Exponential, silu};
+pub use head::HeadLanes;
+pub use matrix::Matrix;

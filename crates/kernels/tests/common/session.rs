@@ -1,0 +1,119 @@
+//! Sequences decoded step by step through a pipeline in the interpreter.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tilewright_kernels::decode::{Goal, Options, staged};
+use tilewright_kernels::{Format, Shape, host};
+use tilewright_model::Checkpoint;
+use tilewright_tile::interp::{BufferId, Memory};
+use tilewright_tile::pipeline::Runner;
+
+use super::Left;
+
+/// Weights and tables of a model in the interpreter's memory.
+pub struct Loaded {
+    pub memory: Memory,
+    pub buffers: BTreeMap<String, BufferId>,
+}
+
+impl Loaded {
+    pub fn new(checkpoint: &Checkpoint, shape: &Shape, format: Format) -> Self {
+        let weights = host::weights(&checkpoint.parameters(), shape, format, |t| t.to_f32()).unwrap();
+        let mut memory = Memory::new();
+        let mut buffers = BTreeMap::new();
+        for (name, bytes) in weights {
+            buffers.insert(name.to_owned(), memory.bytes(bytes));
+        }
+        let rotary = host::rotary(&checkpoint.config().rope, shape);
+        buffers.insert("rotary".to_owned(), memory.f32(&rotary));
+        Self { memory, buffers }
+    }
+}
+
+/// A decode step, its memory, and what it has given so far.
+pub struct Session {
+    pub loaded: Loaded,
+    pub shape: Shape,
+    pub options: Options,
+    runner: Runner,
+    steps: usize,
+    logits: Vec<Vec<f32>>,
+}
+
+impl Session {
+    /// A session that computes logits in every step.
+    pub fn new(checkpoint: &Checkpoint, shape: Shape, options: Options) -> Self {
+        Self::of(Loaded::new(checkpoint, &shape, options.weights), shape, options, Goal::Logits)
+    }
+
+    /// A session on loaded weights.
+    pub fn of(mut loaded: Loaded, shape: Shape, options: Options, goal: Goal) -> Self {
+        let pipeline = staged("session", &shape, &options, goal).unwrap_or_else(|e| panic!("{e}"));
+        let pipeline = Arc::new(pipeline.verify().unwrap_or_else(|e| panic!("{e}")));
+        let runner = Runner::new(&pipeline, &mut loaded.memory, |name| loaded.buffers.get(name).copied());
+        for name in ["keys", "values", "control", "logits", "next"] {
+            if let Some(buffer) = runner.buffer(name) {
+                loaded.buffers.insert(name.to_owned(), buffer);
+            }
+        }
+        let logits = vec![Vec::new(); options.sequences as usize];
+        Self { loaded, shape, options, runner, steps: 0, logits }
+    }
+
+    /// One token of each sequence, at the position that follows; logits of each sequence, empty without.
+    pub fn step(&mut self, tokens: &[u32]) -> Vec<Vec<f32>> {
+        assert_eq!(tokens.len(), self.options.sequences as usize);
+        let position = self.steps as i32;
+        let words: Vec<u8> =
+            tokens.iter().flat_map(|&t| [t as i32, position]).flat_map(i32::to_le_bytes).collect();
+        let memory = &mut self.loaded.memory;
+        memory.data_mut(self.loaded.buffers["control"]).copy_from_slice(&words);
+        self.runner.run(memory, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+        self.steps += 1;
+        let Some(&logits) = self.loaded.buffers.get("logits") else { return Vec::new() };
+        let all = memory.read_f32(logits, self.options.activations);
+        let rows: Vec<Vec<f32>> = all.chunks(self.shape.vocab as usize).map(<[f32]>::to_vec).collect();
+        for (kept, row) in self.logits.iter_mut().zip(&rows) {
+            kept.extend(row);
+        }
+        rows
+    }
+
+    /// The ids chosen by the last step.
+    pub fn next(&self) -> Vec<i32> {
+        let next = self.loaded.memory.read_i32(self.loaded.buffers["next"]);
+        next.into_iter().map(Option::unwrap).collect()
+    }
+
+    /// What sequence `sequence` has left behind.
+    pub fn left(&self, sequence: usize) -> Left {
+        let cache = |name: &str| {
+            let all = self.loaded.memory.read_f32(self.loaded.buffers[name], self.options.cache);
+            valid(&all, &self.shape, self.options.sequences as usize, sequence, self.steps)
+        };
+        Left { logits: self.logits[sequence].clone(), keys: cache("keys"), values: cache("values") }
+    }
+}
+
+/// The first `positions` entries of every layer and head of a cache; the rest must not have been written.
+pub fn valid(
+    all: &[f32],
+    shape: &Shape,
+    sequences: usize,
+    sequence: usize,
+    positions: usize,
+) -> Vec<Vec<f32>> {
+    let head = shape.capacity as usize * shape.head_dim as usize;
+    let written = positions * shape.head_dim as usize;
+    let layer = |layer: &[f32]| {
+        let heads = layer.chunks(head).skip(sequence * shape.kv_heads as usize).take(shape.kv_heads as usize);
+        heads
+            .flat_map(|head| {
+                assert!(head[written..].iter().all(|x| x.is_nan()), "an entry of the future is written");
+                head[..written].to_vec()
+            })
+            .collect()
+    };
+    all.chunks(head * shape.kv_heads as usize * sequences).map(layer).collect()
+}

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, process};
 
-use sha2::{Digest, Sha256};
-
 use crate::ShimError;
+use crate::digest::digest;
 
 /// Our headers, and the two of Metal's that texts include.
 const HEADERS: [(&str, &str); 8] = [
@@ -73,14 +72,9 @@ impl Compiler {
 
     /// Compiles a C++ file, or finds it compiled; the path of the library.
     pub(crate) fn library(&self, source: &str) -> Result<PathBuf, ShimError> {
-        let mut digest = Sha256::new();
-        let parts = [&self.program, &self.version].into_iter().map(String::as_str);
+        let compiler = [&self.program, &self.version].into_iter().map(String::as_str);
         let headers = HEADERS.iter().flat_map(|&(name, text)| [name, text]);
-        for part in parts.chain(self.flags.iter().copied()).chain(headers).chain([source]) {
-            digest.update(part.len().to_le_bytes());
-            digest.update(part);
-        }
-        let key: String = digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let key = digest(compiler.chain(self.flags.iter().copied()).chain(headers).chain([source]));
         let library = self.cache.join(format!("{key}.so"));
         if library.exists() {
             return Ok(library);

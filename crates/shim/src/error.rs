@@ -9,6 +9,14 @@ pub enum ShimError {
         /// What is missing.
         reason: String,
     },
+    /// NVRTC is not installed.
+    #[error("no NVRTC in {folder}: {reason}")]
+    NoNvrtc {
+        /// Where it was looked for.
+        folder: std::path::PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
     /// A file could not be read or written, or a program not started.
     #[error("{what}: {error}")]
     Io {

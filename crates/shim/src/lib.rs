@@ -1,4 +1,6 @@
-//! Emitted kernel text, compiled by the C++ compiler and run on fibers: for machines without the GPU.
+//! Proofs of emitted kernel text on machines without the GPU: run on fibers, judged by clang, compiled by NVRTC.
+//!
+//! # Running it
 //!
 //! A [`Library`] is made of verified kernels in one [`Language`]. The text is the one that Metal or NVRTC would get.
 //! Headers of ours give the language's names a meaning in C++; what C++ cannot take as it stands (`threadgroup` before
@@ -11,14 +13,24 @@
 //! Apple's compiler accepts the text.
 //!
 //! It needs Linux on x86-64 and g++ or clang++ ([`Compiler::find`]).
+//!
+//! # Judging it
+//!
+//! [`Clang`] reads MSL as C++ for OpenCL, which has its address spaces. [`Nvrtc`] compiles CUDA text for every
+//! architecture and says what the machine code uses.
 
+mod clang;
 mod compiler;
+mod digest;
 mod error;
 mod library;
+mod nvrtc;
 mod raw;
 mod translate;
 
+pub use clang::Clang;
 pub use compiler::Compiler;
 pub use error::ShimError;
 pub use library::{Library, Order};
+pub use nvrtc::{ARCHITECTURES, Nvrtc, Usage};
 pub use translate::Language;

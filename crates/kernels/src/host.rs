@@ -67,7 +67,7 @@ pub fn weights<T>(
 }
 
 /// The stored tensors that a tensor of the pack is made of, stacked.
-fn parts<T>(layer: &LayerParameters<T>, tensor: Tensor) -> Vec<&T> {
+pub(crate) fn parts<T>(layer: &LayerParameters<T>, tensor: Tensor) -> Vec<&T> {
     match tensor {
         Tensor::InputNorm => vec![&layer.input_norm],
         Tensor::Qkv => vec![&layer.q, &layer.k, &layer.v],
@@ -100,6 +100,13 @@ fn put(bytes: &mut [u8], slot: Slot, format: Format, columns: u32, numbers: &[f3
         Format::Int8 { group } => quantise::int8(numbers, columns as usize, group as usize, codes, scales),
         Format::Int4 { group } => quantise::int4(numbers, columns as usize, group as usize, codes, scales),
     }
+}
+
+/// Appends a number as memory of type `scalar` keeps it.
+pub(crate) fn push_float(bytes: &mut Vec<u8>, scalar: Scalar, number: f32) {
+    let start = bytes.len();
+    bytes.resize(start + scalar.bytes() as usize, 0);
+    put_float(&mut bytes[start..], scalar, number);
 }
 
 fn put_float(out: &mut [u8], scalar: Scalar, number: f32) {

@@ -52,9 +52,9 @@ impl Tolerance {
     /// Logits, K and V with vectors rounded to bf16 between stages, against the float64 reference.
     pub const BF16_STATE: Self = Self {
         name: "bf16 state",
-        rtol: 0.1,
-        atol: 0.1,
-        reason: "bf16 keeps 8 bits, a rounding of 0.004, eight times that of f16, and so do its errors",
+        rtol: 0.16,
+        atol: 0.16,
+        reason: "bf16 keeps 8 bits, a rounding of 0.004: eight times that of f16, and so is what is allowed",
     };
 
     /// Negative log likelihood per token of a held-out text, f32 against float64, in nats.

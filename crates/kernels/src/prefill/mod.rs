@@ -1,9 +1,24 @@
 //! Many tokens of one sequence at once.
 
-use crate::catalogue::{Entry, PipelineEntry};
+pub mod batched;
+pub mod chunk;
+pub mod chunked;
+pub(crate) mod entries;
+mod fragments;
+pub mod int8;
+pub mod matmul;
+mod memory;
+pub mod rotate;
+pub mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+pub mod weights;
 
-/// Kernels of this folder.
-pub const ENTRIES: &[Entry] = &[];
-
-/// Pipelines of this folder.
-pub const PIPELINES: &[PipelineEntry] = &[];
+pub use batched::{Path, Tier, int8_prefill};
+pub use chunk::Chunk;
+pub use chunked::{Attention, ChunkedPrefill, Options, PrefillError};
+pub use entries::{ENTRIES, PIPELINES};
+pub use matmul::{Depth, Product, matmul};
+pub use rotate::{CacheWrite, rotate};

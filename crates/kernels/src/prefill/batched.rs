@@ -1,0 +1,199 @@
+//! The batched 8-bit prefill: eight stages a layer, 1 + 8 · layers + 2 launches from tokens to logits.
+//!
+//! A plan names the attention path and the tier of the products. The path decides what the cache holds and so how the
+//! sequence is decoded afterwards:
+//!
+//! | path | attention | cache |
+//! | --- | --- | --- |
+//! | off | [`plain`](crate::attention::plain) | f32 |
+//! | grouped with mirror | [`grouped`](crate::attention::grouped) | f32 and packed f16 |
+//! | grouped without mirror | [`grouped`](crate::attention::grouped) | packed f16 |
+//! | parametric native decode | [`plain`](crate::attention::plain) | packed f16 |
+
+use std::sync::Arc;
+
+use tilewright_tile::verify::Rejection;
+use tilewright_tile::{Kernel, Order, Pipeline, ResourceKind, Scalar, Stage, verify};
+
+use super::int8::{self, Product, Role};
+use super::memory::{LayerWeights, Memory, Weights, cache_bytes, of_layer};
+use super::{CacheWrite, Chunk, rotate, rows};
+use crate::attention;
+use crate::decode;
+use crate::format::Format;
+use crate::layout::Tensor;
+use crate::parts::Arithmetic;
+use crate::shape::Shape;
+
+/// The most rows of one run; a longer prompt takes several, each at its own position.
+pub const MAX_ROWS: u32 = 2048;
+
+/// Attention of a plan, with the cache that follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// No tiled attention.
+    Off,
+    /// Grouped attention on packed keys and values; an f32 copy is kept for decoding.
+    GroupedMirror,
+    /// Grouped attention on packed keys and values, which decoding reads too.
+    Grouped,
+    /// Attention for any head width on packed keys and values, which decoding reads too.
+    ParametricNativeDecode,
+}
+
+impl Path {
+    /// Every path.
+    pub const ALL: [Self; 4] = [Self::Off, Self::GroupedMirror, Self::Grouped, Self::ParametricNativeDecode];
+
+    /// The name used in pipeline names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::GroupedMirror => "grouped_mirror",
+            Self::Grouped => "grouped",
+            Self::ParametricNativeDecode => "parametric",
+        }
+    }
+
+    /// How the keys and values that attention reads are stored.
+    const fn cache(self) -> Scalar {
+        match self {
+            Self::Off => Scalar::F32,
+            Self::GroupedMirror | Self::Grouped | Self::ParametricNativeDecode => Scalar::F16,
+        }
+    }
+
+    fn kernel(self, shape: &Shape, chunk: &Chunk) -> Kernel {
+        match self {
+            Self::Off | Self::ParametricNativeDecode => attention::plain(shape, chunk),
+            Self::GroupedMirror | Self::Grouped => attention::grouped(shape, chunk),
+        }
+    }
+
+    /// Whether its kernel has room for the shape.
+    pub const fn fits(self, shape: &Shape) -> bool {
+        match self {
+            Self::Off | Self::ParametricNativeDecode => true,
+            Self::GroupedMirror | Self::Grouped => attention::grouped_fits(shape),
+        }
+    }
+}
+
+/// Tier of the products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// One element a load, 32 rows.
+    Original,
+    /// The stacked query, key and value projection with 64 rows; the others as in `Original`.
+    Bm64,
+    /// Four elements a load.
+    Vecload4,
+    /// Two buffers.
+    Msl,
+    /// The inner index split among SIMD groups.
+    SplitK,
+}
+
+impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 5] = [Self::Original, Self::Bm64, Self::Vecload4, Self::Msl, Self::SplitK];
+
+    /// The name used in pipeline names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Bm64 => "bm64",
+            Self::Vecload4 => "vecload4",
+            Self::Msl => "msl",
+            Self::SplitK => "splitk",
+        }
+    }
+
+    /// The kernel of a product.
+    pub fn kernel(self, product: &Product) -> Kernel {
+        match self {
+            Self::Bm64 if product.role == Role::Qkv => int8::bm64(product),
+            Self::Original | Self::Bm64 => int8::original(product),
+            Self::Vecload4 => int8::vecload4(product),
+            Self::Msl => int8::msl(product),
+            Self::SplitK => int8::splitk(product),
+        }
+    }
+}
+
+/// The launches of one run of up to `rows` rows: embedding, eight a layer, norm and vocabulary of the last row.
+///
+/// `control` holds the position of the first row and how many rows hold tokens.
+///
+/// # Errors
+/// A kernel that is refused at this shape.
+pub fn int8_prefill(shape: &Shape, rows: u32, path: Path, tier: Tier) -> Result<Pipeline, Rejection> {
+    let mirrored = path == Path::GroupedMirror;
+    let arithmetic = Arithmetic::Separate;
+    // What attention reads, and what is called `keys` and `values`: with a mirror the latter is the f32 copy.
+    let chunk = Chunk { rows, activations: Scalar::F32, cache: path.cache() };
+    let kept = Chunk { cache: if mirrored { Scalar::F32 } else { path.cache() }, ..chunk };
+    let write = if mirrored { CacheWrite::Mirrored } else { CacheWrite::One };
+    let accept = |kernel| verify(kernel).map(Arc::new);
+    let product = |role| accept(tier.kernel(&Product::new(shape, role, rows)));
+    let embed_kernel = accept(rows::embed(shape, &chunk, Format::INT8))?;
+    let norm_kernel = accept(rows::rms_norm(shape, &chunk, arithmetic))?;
+    let heads_kernel = accept(rotate(shape, &kept, arithmetic, write))?;
+    let attention_kernel = accept(path.kernel(shape, &chunk))?;
+    let qkv_kernel = product(Role::Qkv)?;
+    let output_kernel = product(Role::Output)?;
+    let gate_up_kernel = product(Role::GateUp)?;
+    let down_kernel = product(Role::Down)?;
+    let last_kernel = accept(rows::last_norm(shape, &chunk, arithmetic))?;
+    let vocabulary_kernel = accept(decode::products::vocabulary(shape, &decode::Options::INT8))?;
+
+    let mut p = Pipeline::new(format!("int8_prefill_{}_{}", path.name(), tier.name()), Order::Serial);
+    let m = Memory::new(&mut p, shape, &kept, Format::INT8, false);
+    let packed = mirrored.then(|| {
+        let bytes = cache_bytes(shape, Scalar::F16) * u64::from(shape.layers);
+        ["packed_keys", "packed_values"].map(|name| p.resource(name, bytes, ResourceKind::State))
+    });
+    let final_norm = p.resource("final_norm", u64::from(shape.hidden) * 4, ResourceKind::Input);
+    let head =
+        if shape.tied { m.embedding } else { Weights::vocabulary(&mut p, "head", shape, Format::INT8) };
+    let last = p.resource("last", u64::from(shape.hidden) * 4, ResourceKind::Scratch);
+    let logits = p.resource("logits", u64::from(shape.vocab) * 4, ResourceKind::Output);
+
+    let embed = Stage::new("embed", &embed_kernel).read("tokens", m.tokens).read("control", m.control);
+    p.push(m.embedding.bind(embed, "embedding").write("x", m.x));
+    for layer in 0..shape.layers {
+        let weights = LayerWeights::new(shape, Format::INT8, m.layers, layer);
+        let stage = |what: &str, kernel| Stage::new(format!("{what}.{layer}"), kernel);
+        let norm = |what, tensor| {
+            let stage = stage(what, &norm_kernel).read("x", m.x).read("w", weights.vector(tensor));
+            stage.write("y", m.h)
+        };
+        let product = |what, kernel, tensor, a| {
+            weights.matrix(tensor).bind(stage(what, kernel).read("a", a), "weights")
+        };
+        let [keys, values] = of_layer(shape, kept.cache, layer, [m.keys, m.values]);
+        let packed = packed.map(|packed| of_layer(shape, Scalar::F16, layer, packed));
+
+        p.push(norm("input_norm", Tensor::InputNorm));
+        p.push(product("qkv", &qkv_kernel, Tensor::Qkv, m.h).write("out", m.qkv));
+        let heads = stage("heads", &heads_kernel).read("qkv", m.qkv).read("rotary", m.rotary);
+        let heads = weights.bind_heads(heads).read("control", m.control).write("q", m.q);
+        let heads = heads.write("keys", keys).write("values", values);
+        p.push(match packed {
+            Some([keys, values]) => heads.write("packed_keys", keys).write("packed_values", values),
+            None => heads,
+        });
+        let [keys, values] = packed.unwrap_or([keys, values]);
+        let attend = stage("attention", &attention_kernel).read("q", m.q).read("control", m.control);
+        p.push(attend.read("keys", keys).read("values", values).write("out", m.mixed));
+        p.push(product("output", &output_kernel, Tensor::Output, m.mixed).update("out", m.x));
+        p.push(norm("post_norm", Tensor::PostNorm));
+        p.push(product("gate_up", &gate_up_kernel, Tensor::GateUp, m.h).write("out", m.activation));
+        p.push(product("down", &down_kernel, Tensor::Down, m.activation).update("out", m.x));
+    }
+    let norm = Stage::new("final_norm", &last_kernel).read("x", m.x).read("control", m.control);
+    p.push(norm.read("w", final_norm).write("y", last));
+    let vocabulary = head.bind(Stage::new("vocabulary", &vocabulary_kernel), "weights");
+    p.push(vocabulary.read("x", last).write("y", logits));
+    Ok(p)
+}

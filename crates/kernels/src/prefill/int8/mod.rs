@@ -1,0 +1,22 @@
+//! Products of a chunk's rows with 8-bit matrices: `c = a · (scale · code)ᵀ`, summed in f32 on matrix fragments.
+//!
+//! Every tier computes the same numbers up to the order of sums. They differ in the size of the tile, the width of
+//! loads, and how work is spread:
+//!
+//! | tier | tile | loads | |
+//! | --- | --- | --- | --- |
+//! | [`original`] | 32 × 32 × 32 | one at a time | |
+//! | [`bm64`] | 64 × 32 × 32 | one at a time | for the stacked query, key and value projection |
+//! | [`vecload4`] | 64 × 64 × 32 | four at a time | |
+//! | [`msl`] | 64 × 64 × 16 | four at a time | two buffers, one barrier a step |
+//! | [`splitk`] | 32 × 32 × 64 | four at a time | each SIMD group sums a quarter of the inner index |
+
+mod buffered;
+mod plain;
+mod role;
+mod split;
+
+pub use buffered::msl;
+pub use plain::{bm64, original, vecload4};
+pub use role::{Product, Role};
+pub use split::splitk;

@@ -1,0 +1,187 @@
+//! What a product is for: where its sizes come from and what becomes of its tile.
+
+use tilewright_tile::{Builder, Value, View};
+
+use crate::format::Format;
+use crate::layout::Tensor;
+use crate::parts::{Exponential, silu};
+use crate::shape::Shape;
+
+/// The four products of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Queries, keys and values: `out = c`.
+    Qkv,
+    /// Output projection of attention: `out += c`.
+    Output,
+    /// Gate and up projections: `out = silu(gate) · up`.
+    GateUp,
+    /// Down projection: `out += c`.
+    Down,
+}
+
+impl Role {
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::Qkv, Self::Output, Self::GateUp, Self::Down];
+
+    /// The matrix.
+    pub const fn tensor(self) -> Tensor {
+        match self {
+            Self::Qkv => Tensor::Qkv,
+            Self::Output => Tensor::Output,
+            Self::GateUp => Tensor::GateUp,
+            Self::Down => Tensor::Down,
+        }
+    }
+
+    /// The name used in kernel names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Qkv => "qkv",
+            Self::Output => "accumulate_output",
+            Self::GateUp => "swiglu",
+            Self::Down => "accumulate_down",
+        }
+    }
+
+    /// Matrices stacked in the tensor that meet in one output.
+    const fn parts(self) -> u32 {
+        match self {
+            Self::GateUp => 2,
+            Self::Qkv | Self::Output | Self::Down => 1,
+        }
+    }
+}
+
+/// Sizes of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// What it is for.
+    pub role: Role,
+    /// Rows of the chunk.
+    pub rows: u32,
+    /// Columns of the output.
+    pub columns: u32,
+    /// Columns of `a`.
+    pub inner: u32,
+    /// Columns of the matrix that share a scale.
+    pub group: u32,
+}
+
+impl Product {
+    /// The product of a role for a chunk of `rows` rows.
+    pub fn new(shape: &Shape, role: Role, rows: u32) -> Self {
+        let [outputs, inner] = role.tensor().extents(shape);
+        let group = match Format::INT8 {
+            Format::Int8 { group } => group,
+            _ => inner,
+        };
+        Self { role, rows, columns: outputs / role.parts(), inner, group }
+    }
+}
+
+/// The device views of a product and the part of it that a threadgroup computes.
+pub(super) struct Operands<'k> {
+    product: Product,
+    a: View<'k, f32>,
+    codes: View<'k, i8>,
+    scales: View<'k, f32>,
+    out: View<'k, f32>,
+    /// First row of the part.
+    row: Value<'k, i32>,
+    /// First output column of the part.
+    column: Value<'k, i32>,
+    /// Rows of matrices in the part: output columns times stacked matrices.
+    width: u32,
+}
+
+/// Threadgroups for parts of `rows` rows and `width` matrix rows.
+pub(super) const fn groups(product: &Product, rows: u32, width: u32) -> [u32; 3] {
+    [product.columns.div_ceil(width / product.role.parts()), product.rows.div_ceil(rows), 1]
+}
+
+impl<'k> Operands<'k> {
+    /// Declares the views; the threadgroup's part has `rows` rows and `width` matrix rows.
+    pub(super) fn declare(k: &'k Builder, product: &Product, rows: u32, width: u32) -> Self {
+        let Product { role, rows: all, columns, inner, group } = *product;
+        let parts = role.parts();
+        let a = k.read::<f32>("a", [all, inner]).guarded();
+        let codes = k.read::<i8>("weights", [parts, columns, inner]).guarded_axes(&[1, 2]);
+        let scales =
+            k.read::<f32>("weights_scales", [parts, columns, inner.div_ceil(group)]).stored(Format::SCALE);
+        let scales = scales.guarded_axes(&[1, 2]);
+        let out = match role {
+            Role::Qkv | Role::GateUp => k.write::<f32>("out", [all, columns]),
+            Role::Output | Role::Down => k.read_write::<f32>("out", [all, columns]),
+        };
+        let (row, column) = (k.group_axis(1) * rows, k.group_axis(0) * (width / parts));
+        Self { product: *product, a, codes, scales, out: out.guarded(), row, column, width }
+    }
+
+    /// Matrix and row in it of row `n` of the part: gates first, then ups.
+    fn matrix_row(&self, n: Value<'k, i32>) -> (Value<'k, i32>, Value<'k, i32>) {
+        let each = self.width / self.product.role.parts();
+        (n / each, self.column + n % each)
+    }
+
+    /// Brings columns `at..at + depth` of the part's rows of `a` into `tile[rows, depth]`, one at a time.
+    pub(super) fn stage_a(&self, k: &'k Builder, at: Value<'k, i32>, tile: View<'k, f32>) {
+        let (rows, depth) = (tile.size(0), tile.size(1));
+        k.each(k.thread_strided(rows * depth, 1), |i| {
+            tile.set((i / depth, i % depth), self.a.at((self.row + i / depth, at + i % depth)));
+        });
+    }
+
+    /// The same, four at a time.
+    pub(super) fn stage_a4(&self, k: &'k Builder, at: Value<'k, i32>, tile: View<'k, f32>) {
+        crate::prefill::chunk::stage(k, (tile.size(0), tile.size(1)), self.a, [self.row, at], tile);
+    }
+
+    /// Brings columns `at..at + depth` of the part's matrix rows into `tile[width, depth]`, as numbers, one at a time.
+    pub(super) fn stage_w(&self, k: &'k Builder, at: Value<'k, i32>, tile: View<'k, f32>) {
+        let depth = tile.size(1);
+        k.each(k.thread_strided(self.width * depth, 1), |i| {
+            let (n, column) = (i / depth, at + i % depth);
+            let (matrix, row) = self.matrix_row(n);
+            let scale = self.scales.at((matrix, row, column / self.product.group));
+            tile.set((n, i % depth), self.codes.at((matrix, row, column)).f32() * scale);
+        });
+    }
+
+    /// The same, four at a time.
+    pub(super) fn stage_w4(&self, k: &'k Builder, at: Value<'k, i32>, tile: View<'k, f32>) {
+        let fours = tile.size(1) / 4;
+        k.each(k.thread_strided(self.width * fours, 1), |i| {
+            let (n, column) = (i / fours, at + i % fours * 4);
+            let (matrix, row) = self.matrix_row(n);
+            let scale = self.scales.at((matrix, row, column / self.product.group));
+            let codes = self.codes.at4((matrix, row, column)).to::<tilewright_tile::Vec4<f32>>();
+            tile.set4((n, i % fours * 4), codes * scale);
+        });
+    }
+
+    /// Does what the role asks with the finished part: `sum(r, n)` gives its elements `n..n + 4` of row `r`.
+    pub(super) fn finish(
+        &self,
+        k: &'k Builder,
+        rows: u32,
+        sum: impl Fn(Value<'k, i32>, Value<'k, i32>) -> Value<'k, tilewright_tile::Vec4<f32>>,
+    ) {
+        let each = self.width / self.product.role.parts();
+        let fours = each / 4;
+        k.each(k.thread_strided(rows * fours, 1), |i| {
+            let (r, n) = (i / fours, i % fours * 4);
+            let at = (self.row + r, self.column + n);
+            let c = sum(r, n);
+            let result = match self.product.role {
+                Role::Qkv => c,
+                Role::Output | Role::Down => self.out.at4(at) + c,
+                Role::GateUp => {
+                    let up = sum(r, n + each);
+                    k.vec4([0, 1, 2, 3].map(|p| silu(c.part(p), Exponential::Precise) * up.part(p)))
+                }
+            };
+            self.out.set4(at, result);
+        });
+    }
+}

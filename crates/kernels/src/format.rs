@@ -56,11 +56,13 @@ impl Format {
     }
 
     /// How many neighbouring weights of a row of `columns` a lane reads at once.
+    ///
+    /// Packed pairs have the step of floats, so that sums are taken in the same order and have the same bits (F76).
     pub const fn step(self, columns: u32) -> u32 {
         match self {
             Self::Float(_) if !columns.is_multiple_of(4) => 1,
-            Self::Float(_) | Self::Int8 { .. } => 4,
-            Self::Pairs | Self::Int4 { .. } => 8,
+            Self::Float(_) | Self::Pairs | Self::Int8 { .. } => 4,
+            Self::Int4 { .. } => 8,
         }
     }
 

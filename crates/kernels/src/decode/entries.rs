@@ -64,7 +64,15 @@ pub const ENTRIES: &[Entry] = &[
         summary: "The embedding rows of the tokens.",
         items: &["B9", "C21"],
         fits: any_shape,
-        variants: products!(rows::embed),
+        variants: variants!(rows::embed:
+            "f32" => Options::F32,
+            "f16" => Options::F16,
+            "bf16" => Options::BF16,
+            "pairs" => Options::PAIRS,
+            "int8" => Options::INT8,
+            "int4" => Options::INT4,
+            "int8_batch8" => Options::INT8.sequences(8),
+        ),
     },
     Entry {
         name: "decode_norm",

@@ -1,6 +1,6 @@
 //! Matrix-vector products: one SIMD group an output row, every weight read once for all sequences.
 
-use tilewright_tile::{Kernel, Launch, kernel};
+use tilewright_tile::{Kernel, Launch, View, kernel};
 
 use crate::layout::Tensor;
 use crate::parts::{Exponential, Matrix, silu};
@@ -20,6 +20,16 @@ enum Epilogue {
     Bias,
     /// It is added to what is there: the residual.
     Residual,
+}
+
+/// Whether the last threadgroup has fewer rows than SIMD groups.
+const fn is_ragged(rows: u32) -> bool {
+    !rows.is_multiple_of(ROWS)
+}
+
+/// Guards the axis of output rows where the last threadgroup goes beyond them.
+fn guard_rows<'k>(view: View<'k, f32>, axis: usize) -> View<'k, f32> {
+    if is_ragged(view.size(axis)) { view.guarded_axes(&[axis]) } else { view }
 }
 
 /// `qkv = W·h (+ bias)`: queries, keys and values of all heads.
@@ -48,14 +58,14 @@ fn product(name: &str, [rows, columns]: [u32; 2], epilogue: Epilogue, options: &
     let (sequences, storage) = (options.sequences, options.activations);
     kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
         let x = k.read::<f32>("x", [sequences, columns]).stored(storage);
-        let weights = Matrix::read(k, "weights", [rows, columns], options.weights);
+        let weights = Matrix::read(k, "weights", [rows, columns], options.weights, is_ragged(rows));
         let bias = (epilogue == Epilogue::Bias)
-            .then(|| k.read::<f32>("bias", [rows]).stored(options.weights.vectors()).guarded());
+            .then(|| guard_rows(k.read::<f32>("bias", [rows]).stored(options.weights.vectors()), 0));
         let y = match epilogue {
             Epilogue::Residual => k.read_write::<f32>("y", [sequences, rows]),
             Epilogue::Store | Epilogue::Bias => k.write::<f32>("y", [sequences, rows]),
         };
-        let y = y.stored(storage).guarded_axes(&[1]);
+        let y = guard_rows(y.stored(storage), 1);
         let row = (k.group_id() * ROWS + k.simd_group()).named("row");
 
         let sums = weights.products(&[row], x).remove(0);
@@ -78,8 +88,9 @@ pub fn gate_up(shape: &Shape, options: &Options) -> Kernel {
     let (sequences, storage, rows) = (options.sequences, options.activations, shape.intermediate);
     kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
         let x = k.read::<f32>("x", [sequences, shape.hidden]).stored(storage);
-        let weights = Matrix::read(k, "weights", Tensor::GateUp.extents(shape), options.weights);
-        let activation = k.write::<f32>("activation", [sequences, rows]).stored(storage).guarded_axes(&[1]);
+        let extents = Tensor::GateUp.extents(shape);
+        let weights = Matrix::read(k, "weights", extents, options.weights, is_ragged(rows));
+        let activation = guard_rows(k.write::<f32>("activation", [sequences, rows]).stored(storage), 1);
         let row = (k.group_id() * ROWS + k.simd_group()).named("row");
 
         let products = weights.products(&[row, row + rows], x);

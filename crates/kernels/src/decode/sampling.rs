@@ -4,7 +4,7 @@ use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, kernel};
 
 use crate::shape::Shape;
 
-use super::select::{CHUNK, Candidate, best_of_all, better, chunks, named, nothing};
+use super::select::{CHUNK, Candidate, Places, better, chunks, named, nothing};
 
 /// The `count` best of each chunk of logits, best first; of equal logits the lower id is better. Where a chunk has
 /// fewer numbers the rest is (−∞, `vocab`).
@@ -12,7 +12,8 @@ pub fn top_chunks(shape: &Shape, sequences: u32, logits: Scalar, count: u32) -> 
     let (vocab, chunks) = (shape.vocab, chunks(shape));
     let name = named("decode_top_chunks", sequences, &format!("_{logits}_best{count}"));
     kernel(name, Launch::grid([chunks, sequences, 1]), |k| {
-        let logits = k.read::<f32>("logits", [sequences, vocab]).stored(logits).fill(f32::NEG_INFINITY);
+        let logits = k.read::<f32>("logits", [sequences, vocab]).stored(logits);
+        let logits = logits.fill(f32::NEG_INFINITY).guarded_axes(&[1]);
         let best = k.write::<f32>("best", [sequences, chunks, count]);
         let at = k.write::<i32>("at", [sequences, chunks, count]);
         let (chunk, sequence) = (k.group_axis(0), k.group_axis(1));
@@ -56,6 +57,7 @@ fn in_order<'k>(
     candidate: &dyn Fn(Value<'k, i32>) -> Candidate<'k>,
     mut put: impl FnMut(Value<'k, i32>, Candidate<'k>),
 ) {
+    let places = Places::scratch(k, vocab);
     k.fold(0..count, (f32::INFINITY, -1), |before, rank| {
         let found = k.fold(k.thread_strided(width, 1), nothing(vocab), |found, i| {
             let (value, id) = candidate(i);
@@ -63,8 +65,9 @@ fn in_order<'k>(
             let next = better(found, (value, id));
             (after.select(next.0, found.0), after.select(next.1, found.1))
         });
-        let found = best_of_all(k, found, vocab);
+        let found = places.best_of_all(k, found);
         put(rank, found);
+        k.barrier();
         found
     });
 }

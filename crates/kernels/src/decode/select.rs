@@ -1,6 +1,6 @@
 //! The next token on the device: the largest logit, ties to the lowest id (C24).
 
-use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, kernel};
+use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, View, kernel};
 
 use crate::shape::Shape;
 
@@ -18,16 +18,18 @@ pub fn argmax_chunks(shape: &Shape, sequences: u32, logits: Scalar) -> Kernel {
     let name = named("decode_argmax_chunks", sequences, &format!("_{logits}"));
     let vocab = shape.vocab;
     kernel(name, Launch::grid([chunks(shape), sequences, 1]), |k| {
-        let logits = k.read::<f32>("logits", [sequences, vocab]).stored(logits).fill(f32::NEG_INFINITY);
+        let logits = k.read::<f32>("logits", [sequences, vocab]).stored(logits);
+        let logits = logits.fill(f32::NEG_INFINITY).guarded_axes(&[1]);
         let best = k.write::<f32>("best", [sequences, chunks(shape)]);
         let at = k.write::<i32>("at", [sequences, chunks(shape)]);
         let (chunk, sequence) = (k.group_axis(0), k.group_axis(1));
 
+        let places = Places::scratch(k, vocab);
         let candidates = k.fold(k.thread_strided(CHUNK, 1), nothing(vocab), |best, i| {
             let id = chunk * CHUNK + i;
             better(best, (logits.at((sequence, id)), id))
         });
-        let (value, id) = best_of_all(k, candidates, vocab);
+        let (value, id) = places.best_of_all(k, candidates);
         best.set_from_thread(0, (sequence, chunk), value);
         at.set_from_thread(0, (sequence, chunk), id);
     })
@@ -42,10 +44,11 @@ pub fn argmax(shape: &Shape, sequences: u32) -> Kernel {
         let next = k.write::<i32>("next", [sequences]);
         let sequence = k.group_id();
 
+        let places = Places::scratch(k, vocab);
         let candidates = k.fold(k.thread_strided(chunks, 1), nothing(vocab), |found, chunk| {
             better(found, (best.at((sequence, chunk)), at.at((sequence, chunk))))
         });
-        let (_, id) = best_of_all(k, candidates, vocab);
+        let (_, id) = places.best_of_all(k, candidates);
         next.set_from_thread(0, [sequence], id);
     })
 }
@@ -72,8 +75,34 @@ pub(crate) fn better<'k>(a: Candidate<'k>, b: Candidate<'k>) -> Candidate<'k> {
     (wins.select(b.0, a.0), wins.select(b.1, a.1))
 }
 
-/// The best candidate of all threads.
-pub(crate) fn best_of_all<'k>(k: &'k Builder, (value, id): Candidate<'k>, vocab: u32) -> Candidate<'k> {
-    let most = k.threadgroup_max(value);
-    (most, k.threadgroup_min(value.eq(most).select(id, nothing(vocab).1)))
+/// Where the SIMD groups of a threadgroup leave their best candidates.
+pub(crate) struct Places<'k> {
+    values: View<'k, f32>,
+    ids: View<'k, i32>,
+    vocab: u32,
+}
+
+impl<'k> Places<'k> {
+    pub(crate) fn scratch(k: &'k Builder, vocab: u32) -> Self {
+        let (value, id) = nothing(vocab);
+        Self {
+            values: k.scratch::<f32>("values_of", [k.simd_groups()]).fill(value),
+            ids: k.scratch::<i32>("ids_of", [k.simd_groups()]).fill(id),
+            vocab,
+        }
+    }
+
+    /// The best candidate of all threads, in every thread. A barrier must stand between two uses.
+    pub(crate) fn best_of_all(&self, k: &'k Builder, candidate: Candidate<'k>) -> Candidate<'k> {
+        let (value, id) = self.best_of_lanes(candidate);
+        self.values.set_from_lane(0, [k.simd_group()], value);
+        self.ids.set_from_lane(0, [k.simd_group()], id);
+        k.barrier();
+        self.best_of_lanes((self.values.at([k.lane()]), self.ids.at([k.lane()])))
+    }
+
+    fn best_of_lanes(&self, (value, id): Candidate<'k>) -> Candidate<'k> {
+        let most = value.simd_max();
+        (most, value.eq(most).select(id, nothing(self.vocab).1).simd_min())
+    }
 }

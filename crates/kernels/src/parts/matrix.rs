@@ -4,7 +4,7 @@ use tilewright_tile::{Builder, Value, Vec4, View};
 
 use crate::format::Format;
 
-/// A weight matrix `[rows, columns]`. A row beyond the last reads as zero.
+/// A weight matrix `[rows, columns]`.
 #[derive(Clone, Copy)]
 pub struct Matrix<'k> {
     k: &'k Builder,
@@ -28,24 +28,32 @@ struct Weights<'k> {
 }
 
 impl<'k> Matrix<'k> {
-    /// Declares the parameter `name` and, for quantised formats, `name_scales`.
-    pub fn read(k: &'k Builder, name: &str, [rows, columns]: [u32; 2], format: Format) -> Self {
+    /// Declares the parameter `name` and, for quantised formats, `name_scales`. Rows beyond the last are zeros when
+    /// `guarded`.
+    pub fn read(
+        k: &'k Builder,
+        name: &str,
+        [rows, columns]: [u32; 2],
+        format: Format,
+        guarded: bool,
+    ) -> Self {
+        let axes: &[usize] = if guarded { &[0] } else { &[] };
         let scales = || {
             let scales = k.read::<f32>(&format!("{name}_scales"), [rows, format.scales(columns)]);
-            scales.stored(Format::SCALE).guarded_axes(&[0])
+            scales.stored(Format::SCALE).guarded_axes(axes)
         };
         let codes = match format {
             Format::Float(storage) => {
-                Codes::Float(k.read::<f32>(name, [rows, columns]).stored(storage).guarded_axes(&[0]))
+                Codes::Float(k.read::<f32>(name, [rows, columns]).stored(storage).guarded_axes(axes))
             }
-            Format::Pairs => Codes::Pairs(k.read::<u32>(name, [rows, columns / 2]).guarded_axes(&[0])),
+            Format::Pairs => Codes::Pairs(k.read::<u32>(name, [rows, columns / 2]).guarded_axes(axes)),
             Format::Int8 { group } => Codes::Int8 {
-                codes: k.read::<i8>(name, [rows, columns]).guarded_axes(&[0]),
+                codes: k.read::<i8>(name, [rows, columns]).guarded_axes(axes),
                 scales: scales(),
                 group,
             },
             Format::Int4 { group } => Codes::Int4 {
-                codes: k.read::<u32>(name, [rows, columns / 8]).guarded_axes(&[0]),
+                codes: k.read::<u32>(name, [rows, columns / 8]).guarded_axes(axes),
                 scales: scales(),
                 group,
             },
@@ -67,7 +75,7 @@ impl<'k> Matrix<'k> {
             Codes::Float(view) if self.step == 1 => plain(vec![view.at((row, column))]),
             Codes::Float(view) => plain(view.at4((row, column)).parts()),
             Codes::Pairs(view) => {
-                let pairs = view.at4((row, unit * 4)).parts();
+                let pairs = view.at2((row, unit * 2)).parts();
                 plain(pairs.into_iter().flat_map(unpack).collect())
             }
             Codes::Int8 { codes, scales, group } => Weights {

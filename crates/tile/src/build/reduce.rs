@@ -39,7 +39,11 @@ impl Builder {
             return of_simd_group;
         }
         let name = format!("partial{}", self.edit(|kernel| kernel.shared.len()));
-        let partial = self.scratch::<T>(&name, [groups]).fill_literal(identity(reduction, T::SCALAR));
+        let partial = self.scratch::<T>(&name, [groups]);
+        let partial = match groups {
+            32 => partial,
+            _ => partial.fill_literal(identity(reduction, T::SCALAR)),
+        };
         partial.set_from_lane(0, [self.simd_group()], of_simd_group);
         self.barrier();
         let result = simd(partial.at([self.lane()]));

@@ -1,6 +1,6 @@
 //! Matrix-vector products: one SIMD group an output row, every weight read once for all sequences.
 
-use tilewright_tile::{Kernel, Launch, View, kernel};
+use tilewright_tile::{Builder, Kernel, Launch, View, kernel};
 
 use crate::layout::Tensor;
 use crate::parts::{Exponential, Matrix, silu};
@@ -25,6 +25,12 @@ enum Epilogue {
 /// Whether the last threadgroup has fewer rows than SIMD groups.
 const fn is_ragged(rows: u32) -> bool {
     !rows.is_multiple_of(ROWS)
+}
+
+/// The parameter `weights`, guarded where the last threadgroup goes beyond `rows`.
+fn matrix<'k>(k: &'k Builder, extents: [u32; 2], rows: u32, options: &Options) -> Matrix<'k> {
+    let weights = Matrix::read(k, "weights", extents, options.weights);
+    if is_ragged(rows) { weights.guarded() } else { weights }
 }
 
 /// Guards the axis of output rows where the last threadgroup goes beyond them.
@@ -58,7 +64,7 @@ fn product(name: &str, [rows, columns]: [u32; 2], epilogue: Epilogue, options: &
     let (sequences, storage) = (options.sequences, options.activations);
     kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
         let x = k.read::<f32>("x", [sequences, columns]).stored(storage);
-        let weights = Matrix::read(k, "weights", [rows, columns], options.weights, is_ragged(rows));
+        let weights = matrix(k, [rows, columns], rows, options);
         let bias = (epilogue == Epilogue::Bias)
             .then(|| guard_rows(k.read::<f32>("bias", [rows]).stored(options.weights.vectors()), 0));
         let y = match epilogue {
@@ -88,8 +94,7 @@ pub fn gate_up(shape: &Shape, options: &Options) -> Kernel {
     let (sequences, storage, rows) = (options.sequences, options.activations, shape.intermediate);
     kernel(name, Launch::groups(rows.div_ceil(ROWS)).threads(ROWS * 32), |k| {
         let x = k.read::<f32>("x", [sequences, shape.hidden]).stored(storage);
-        let extents = Tensor::GateUp.extents(shape);
-        let weights = Matrix::read(k, "weights", extents, options.weights, is_ragged(rows));
+        let weights = matrix(k, Tensor::GateUp.extents(shape), rows, options);
         let activation = guard_rows(k.write::<f32>("activation", [sequences, rows]).stored(storage), 1);
         let row = (k.group_id() * ROWS + k.simd_group()).named("row");
 

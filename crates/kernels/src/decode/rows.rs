@@ -16,7 +16,7 @@ pub fn embed(shape: &Shape, options: &Options) -> Kernel {
     let groups = (shape.hidden / step).div_ceil(256);
     kernel(name, Launch::grid([groups, options.sequences, 1]), |k| {
         let control = Control::read(k, shape, options.sequences);
-        let embedding = Matrix::read(k, "embedding", [shape.vocab, shape.hidden], options.weights, false);
+        let embedding = Matrix::read(k, "embedding", [shape.vocab, shape.hidden], options.weights);
         let x = k.write::<f32>("x", [options.sequences, shape.hidden]).stored(options.activations);
         let (sequence, unit) = (k.group_axis(1), k.item());
         let token = control.token(sequence);

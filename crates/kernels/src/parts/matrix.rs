@@ -28,37 +28,39 @@ struct Weights<'k> {
 }
 
 impl<'k> Matrix<'k> {
-    /// Declares the parameter `name` and, for quantised formats, `name_scales`. Rows beyond the last are zeros when
-    /// `guarded`.
-    pub fn read(
-        k: &'k Builder,
-        name: &str,
-        [rows, columns]: [u32; 2],
-        format: Format,
-        guarded: bool,
-    ) -> Self {
-        let axes: &[usize] = if guarded { &[0] } else { &[] };
+    /// Declares the parameter `name` and, for quantised formats, `name_scales`.
+    pub fn read(k: &'k Builder, name: &str, [rows, columns]: [u32; 2], format: Format) -> Self {
         let scales = || {
             let scales = k.read::<f32>(&format!("{name}_scales"), [rows, format.scales(columns)]);
-            scales.stored(Format::SCALE).guarded_axes(axes)
+            scales.stored(Format::SCALE)
         };
         let codes = match format {
-            Format::Float(storage) => {
-                Codes::Float(k.read::<f32>(name, [rows, columns]).stored(storage).guarded_axes(axes))
+            Format::Float(storage) => Codes::Float(k.read::<f32>(name, [rows, columns]).stored(storage)),
+            Format::Pairs => Codes::Pairs(k.read::<u32>(name, [rows, columns / 2])),
+            Format::Int8 { group } => {
+                Codes::Int8 { codes: k.read::<i8>(name, [rows, columns]), scales: scales(), group }
             }
-            Format::Pairs => Codes::Pairs(k.read::<u32>(name, [rows, columns / 2]).guarded_axes(axes)),
-            Format::Int8 { group } => Codes::Int8 {
-                codes: k.read::<i8>(name, [rows, columns]).guarded_axes(axes),
-                scales: scales(),
-                group,
-            },
-            Format::Int4 { group } => Codes::Int4 {
-                codes: k.read::<u32>(name, [rows, columns / 8]).guarded_axes(axes),
-                scales: scales(),
-                group,
-            },
+            Format::Int4 { group } => {
+                Codes::Int4 { codes: k.read::<u32>(name, [rows, columns / 8]), scales: scales(), group }
+            }
         };
         Self { k, columns, step: format.step(columns), codes }
+    }
+
+    /// Lets rows beyond the last read as zeros.
+    pub fn guarded(self) -> Self {
+        const ROWS: &[usize] = &[0];
+        let codes = match self.codes {
+            Codes::Float(view) => Codes::Float(view.guarded_axes(ROWS)),
+            Codes::Pairs(view) => Codes::Pairs(view.guarded_axes(ROWS)),
+            Codes::Int8 { codes, scales, group } => {
+                Codes::Int8 { codes: codes.guarded_axes(ROWS), scales: scales.guarded_axes(ROWS), group }
+            }
+            Codes::Int4 { codes, scales, group } => {
+                Codes::Int4 { codes: codes.guarded_axes(ROWS), scales: scales.guarded_axes(ROWS), group }
+            }
+        };
+        Self { codes, ..self }
     }
 
     /// A matrix of floats that lies in a larger view: what is left of `view` must be `[rows, columns]`.

@@ -42,3 +42,24 @@ fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
 fn thirty_two_sequences_share_a_sweep() {
     check("qwen3-tiny", Options::INT8, 32);
 }
+
+#[test]
+fn sequences_stand_at_positions_of_their_own() {
+    let checkpoint = fixture("qwen3-tiny");
+    let shape = shape(&checkpoint, TOKENS);
+    let ids: Vec<Vec<u32>> = (0..2).map(|n| some_ids(shape.vocab, TOKENS, n + 20)).collect();
+    let mut batch = Session::new(&checkpoint, shape, Options::F32.sequences(2));
+    // The second sequence idles at its first token for two steps, then begins.
+    let mut rows = Vec::new();
+    for step in 0..TOKENS + 2 {
+        let first = step.min(TOKENS - 1);
+        let second = step.saturating_sub(2);
+        rows.push(batch.step_at(&[(ids[0][first], first as i32), (ids[1][second], second as i32)]));
+    }
+    for (n, delay) in [(0, 0), (1, 2)] {
+        let mut alone = Session::new(&checkpoint, shape, Options::F32);
+        for (step, &id) in ids[n].iter().enumerate() {
+            assert!(alone.step(&[id])[0] == rows[step + delay][n], "sequence {n}, step {step}");
+        }
+    }
+}

@@ -61,3 +61,21 @@ fn the_megakernel_agrees_with_the_reference_on_every_fixture() {
         eprintln!("{name}: largest error of logits {:e}, of the cache {:e}", logits.max_abs, cache.max_abs);
     }
 }
+
+#[test]
+fn narrow_megakernels_stay_within_their_tolerances() {
+    for (storage, tolerance) in [(Scalar::F16, Tolerance::F16_STATE), (Scalar::Bf16, Tolerance::BF16_STATE)] {
+        for name in ["qwen3-tiny", "qwen2-bias"] {
+            let checkpoint = fixture(name);
+            let shape = shape(&checkpoint, 5);
+            let ids = some_ids(shape.vocab, 5, 3);
+            let run = reference(&checkpoint).forward(&ids);
+            let what = format!("{name}, {storage}");
+            let (logits, cache) = decode(&checkpoint, shape, storage, &ids).compare(&run, tolerance, &what);
+            eprintln!(
+                "{what}: largest error of logits {:e}, of the cache {:e}",
+                logits.max_abs, cache.max_abs
+            );
+        }
+    }
+}

@@ -17,6 +17,7 @@ use tilewright_kernels::decode::{Goal, Options};
 use tilewright_model::Checkpoint;
 use tilewright_model::reference::Reference;
 use tilewright_model::tolerance::Tolerance;
+use tilewright_tile::Scalar;
 
 fn ids(list: &Value) -> Vec<u32> {
     list.as_array().unwrap().iter().map(|id| u32::try_from(id.as_u64().unwrap()).unwrap()).collect()
@@ -53,6 +54,21 @@ fn the_first_story_begins_as_stored() {
 #[ignore = "slow: half a minute"]
 fn sixty_four_tokens_of_the_first_story_are_as_stored() {
     story(Options::F32, 64);
+}
+
+#[test]
+fn the_best_logits_are_those_the_host_would_sort_out() {
+    let checkpoint = Checkpoint::embedded().unwrap();
+    let shape = Shape::new(checkpoint.config(), 3);
+    let loaded = Loaded::new(&checkpoint, &shape, Options::INT8.weights);
+    let mut session = Session::of(loaded, shape, Options::INT8, Goal::Best { count: 10 });
+    let logits = session.step(&[500]).remove(0);
+    let mut sorted: Vec<(f32, i32)> = logits.into_iter().zip(0..).collect();
+    sorted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (memory, buffers) = (&session.loaded.memory, &session.loaded.buffers);
+    let ids = memory.read_i32(buffers["ids"]).into_iter().map(Option::unwrap);
+    let got: Vec<(f32, i32)> = memory.read_f32(buffers["top"], Scalar::F32).into_iter().zip(ids).collect();
+    assert_eq!(got, sorted[..10]);
 }
 
 #[test]

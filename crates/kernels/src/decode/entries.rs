@@ -262,31 +262,33 @@ pub const ENTRIES: &[Entry] = &[
 
 /// Pipelines of staged decode: `NAME: OPTIONS to GOAL, SUMMARY`.
 macro_rules! pipelines {
-    ($($name:literal: $options:expr, $goal:ident, $summary:literal;)*) => {
+    ($($name:literal: $options:expr, $goal:expr, $summary:literal;)*) => {
         &[$(PipelineEntry {
             name: $name,
             summary: $summary,
             items: &["C21", "C22", "C23", "C24", "C27"],
             fits: any_shape,
-            build: |shape: &Shape| staged($name, shape, &$options, Goal::$goal),
+            build: |shape: &Shape| staged($name, shape, &$options, $goal),
         }),*]
     };
 }
 
 /// Pipelines of this folder.
 pub const PIPELINES: &[PipelineEntry] = pipelines! {
-    "decode_f32": Options::F32, Logits, "A token to logits, everything in f32.";
-    "decode_f32_token": Options::F32, Token, "A token to the next token, everything in f32.";
-    "decode_f32_cache": Options::F32, Cache, "A token of the prompt into the cache, everything in f32.";
-    "decode_f16": Options::F16, Logits, "A token to logits, everything in f16.";
-    "decode_bf16": Options::BF16, Logits, "A token to logits, everything in bf16.";
-    "decode_pairs_token": Options::PAIRS, Token, "A token to the next token, lossless packed weights.";
-    "decode_int8_token": Options::INT8, Token, "A token to the next token, 8-bit weights.";
-    "decode_int4_token": Options::INT4, Token, "A token to the next token, 4-bit weights.";
-    "decode_int8_cache_f16_batch8": Options::INT8.cache(Scalar::F16).sequences(8), Token,
+    "decode_f32": Options::F32, Goal::Logits, "A token to logits, everything in f32.";
+    "decode_f32_token": Options::F32, Goal::Token, "A token to the next token, everything in f32.";
+    "decode_f32_cache": Options::F32, Goal::Cache, "A token of the prompt into the cache, everything in f32.";
+    "decode_f16": Options::F16, Goal::Logits, "A token to logits, everything in f16.";
+    "decode_bf16": Options::BF16, Goal::Logits, "A token to logits, everything in bf16.";
+    "decode_pairs_token": Options::PAIRS, Goal::Token, "A token to the next token, lossless packed weights.";
+    "decode_int8_token": Options::INT8, Goal::Token, "A token to the next token, 8-bit weights.";
+    "decode_int8_best40": Options::INT8, Goal::Best { count: 40 },
+        "A token to the forty largest logits, 8-bit weights.";
+    "decode_int4_token": Options::INT4, Goal::Token, "A token to the next token, 4-bit weights.";
+    "decode_int8_cache_f16_batch8": Options::INT8.cache(Scalar::F16).sequences(8), Goal::Token,
         "A token of each of eight sequences to their next tokens, 8-bit weights, f16 cache.";
-    "decode_f32_simd_per_head": Options::F32.attention(Attention::SimdPerHead), Logits,
+    "decode_f32_simd_per_head": Options::F32.attention(Attention::SimdPerHead), Goal::Logits,
         "A token to logits, a SIMD group a head.";
-    "decode_f32_split": Options::F32.attention(Attention::SplitKeys { parts: PARTS }), Logits,
+    "decode_f32_split": Options::F32.attention(Attention::SplitKeys { parts: PARTS }), Goal::Logits,
         "A token to logits, keys split over threadgroups.";
 };

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tilewright_tile::pipeline::Region;
-use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Scalar, Stage, Verified, verify};
+use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Stage, Verified, verify};
 
 use crate::format::Format;
 use crate::layout::{LayerPack, Slot, Tensor};
 use crate::shape::Shape;
 
 use super::options::{Attention, Options};
-use super::{attention, heads, products, rows, select};
+use super::{attention, heads, products, rows, sampling, select};
 
 /// How far a step goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,11 @@ pub enum Goal {
     Logits,
     /// Logits and the id of the largest.
     Token,
+    /// Logits and the largest of them in order, with their ids, for sampling.
+    Best {
+        /// How many.
+        count: u32,
+    },
 }
 
 /// The step of `options.sequences` sequences from token ids and positions in `control` to `goal`.
@@ -42,8 +47,10 @@ pub fn staged(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Resul
     if goal != Goal::Cache {
         plan.logits(&kernels)?;
     }
-    if goal == Goal::Token {
-        plan.select()?;
+    match goal {
+        Goal::Cache | Goal::Logits => {}
+        Goal::Token => plan.select()?,
+        Goal::Best { count } => plan.best(count)?,
     }
     Ok(plan.pipeline)
 }
@@ -279,16 +286,29 @@ impl<'a> Plan<'a> {
         self.push(Stage::new("argmax", &argmax).read("best", best).read("at", at).write("next", next));
         Ok(())
     }
+
+    /// The `count` largest logits in order.
+    fn best(&mut self, count: u32) -> Result<(), Rejection> {
+        let Some(logits) = self.logits else { return Ok(()) };
+        let (shape, sequences) = (self.shape, self.options.sequences);
+        let bytes = u64::from(sequences) * u64::from(count) * 4;
+        let chunks = bytes * u64::from(select::chunks(shape));
+        let best = self.pipeline.resource("best", chunks, ResourceKind::Scratch);
+        let at = self.pipeline.resource("at", chunks, ResourceKind::Scratch);
+        let top = self.pipeline.resource("top", bytes, ResourceKind::Output);
+        let ids = self.pipeline.resource("ids", bytes, ResourceKind::Output);
+        let chunks = verified(sampling::top_chunks(shape, sequences, self.options.activations, count))?;
+        let chunks = Stage::new("top_chunks", &chunks).read("logits", logits);
+        let merge = Stage::new("top", &verified(sampling::top(shape, sequences, count))?);
+        self.push(chunks.write("best", best).write("at", at));
+        self.push(merge.read("best", best).read("at", at).write("top", top).write("ids", ids));
+        Ok(())
+    }
 }
 
 /// Bytes of the keys (or values) of one layer.
-pub fn cache_bytes(shape: &Shape, options: &Options) -> u64 {
+fn cache_bytes(shape: &Shape, options: &Options) -> u64 {
     let Shape { kv_heads, capacity, head_dim, .. } = *shape;
     let heads = u64::from(options.sequences) * u64::from(kv_heads);
     heads * u64::from(capacity) * u64::from(head_dim) * u64::from(options.cache.bytes())
-}
-
-/// The type of logits.
-pub const fn logits_type(options: &Options) -> Scalar {
-    options.activations
 }

@@ -52,7 +52,7 @@ impl Session {
         let pipeline = staged("session", &shape, &options, goal).unwrap_or_else(|e| panic!("{e}"));
         let pipeline = Arc::new(pipeline.verify().unwrap_or_else(|e| panic!("{e}")));
         let runner = Runner::new(&pipeline, &mut loaded.memory, |name| loaded.buffers.get(name).copied());
-        for name in ["keys", "values", "control", "logits", "next"] {
+        for name in ["keys", "values", "control", "logits", "next", "top", "ids"] {
             if let Some(buffer) = runner.buffer(name) {
                 loaded.buffers.insert(name.to_owned(), buffer);
             }
@@ -63,10 +63,15 @@ impl Session {
 
     /// One token of each sequence, at the position that follows; logits of each sequence, empty without.
     pub fn step(&mut self, tokens: &[u32]) -> Vec<Vec<f32>> {
-        assert_eq!(tokens.len(), self.options.sequences as usize);
         let position = self.steps as i32;
+        self.step_at(&tokens.iter().map(|&token| (token, position)).collect::<Vec<_>>())
+    }
+
+    /// One token of each sequence, each at its own position.
+    pub fn step_at(&mut self, tokens: &[(u32, i32)]) -> Vec<Vec<f32>> {
+        assert_eq!(tokens.len(), self.options.sequences as usize);
         let words: Vec<u8> =
-            tokens.iter().flat_map(|&t| [t as i32, position]).flat_map(i32::to_le_bytes).collect();
+            tokens.iter().flat_map(|&(t, p)| [t as i32, p]).flat_map(i32::to_le_bytes).collect();
         let memory = &mut self.loaded.memory;
         memory.data_mut(self.loaded.buffers["control"]).copy_from_slice(&words);
         self.runner.run(memory, &[]).unwrap_or_else(|fault| panic!("{fault}"));

@@ -1,6 +1,6 @@
 //! One token of each sequence: from token id to logits.
 //!
-//! Two ways: [`staged`], eight launches a layer that spread each product over the whole device, and
+//! Two ways: [`staged`](mod@staged), eight launches a layer that spread each product over the whole device, and
 //! [`megakernel`](mod@megakernel), one launch of one threadgroup. The staged kernels take a number of sequences, which
 //! share one sweep over the weights; a step of one sequence is the case of one.
 

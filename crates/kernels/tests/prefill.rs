@@ -14,9 +14,8 @@ use std::sync::Arc;
 use common::session::{Loaded, valid};
 use common::{FIXTURES, Left, fixture, reference, shape, some_ids};
 use half::bf16;
-use tilewright_kernels::prefill::chunked::pieces;
 use tilewright_kernels::prefill::{
-    Attention, Chunk, ChunkedPrefill, Depth, Options, Path, Tier, int8_prefill, weights,
+    Attention, Chunk, ChunkedPrefill, Depth, Options, Path, Tier, int8_prefill, pieces, weights,
 };
 use tilewright_kernels::{Format, Shape};
 use tilewright_model::reference::{Reference, ReferenceRun};

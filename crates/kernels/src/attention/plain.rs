@@ -23,20 +23,21 @@ pub fn plain(shape: &Shape, chunk: &Chunk) -> Kernel {
         let control = k.read::<i32>("control", [2]);
         let out = k.write::<f32>("out", [rows, heads, head_dim]).stored(activations).guarded();
 
-        let (start, valid) = chunk.place(shape, control);
+        let at = chunk.place(shape, control);
         let head = k.group_axis(0);
         let row = (k.group_axis(1) * QUERIES + k.simd_group()).named("row");
-        let end = chunk.horizon(shape, (start, valid), row, 1);
+        let end = chunk.horizon(shape, at, row, 1);
         let (keys, values) = (keys.slice(head / shape.group()), values.slice(head / shape.group()));
         let lanes = HeadLanes::new(k, head_dim);
         let query = lanes.load(q.slice(row), head);
         let query: Vec<_> = query.into_iter().map(|c| c * shape.attention_scale()).collect();
 
-        let state = k.fold(k.below(end), softmax::nothing(k, query.len()), |state, t| {
+        let (_, sum, mixed) = k.fold(k.below(end), softmax::nothing(k, query.len()), |state, t| {
             let score = lanes.dot(&query, &lanes.load(keys, t));
             softmax::see(state, score, &lanes.load(values, t))
         });
-        let mixed = softmax::mean(state).into_iter().map(|mixed| row.lt(valid).select(mixed, 0.0));
-        lanes.store(out.slice(row), head, &mixed.collect::<Vec<_>>());
+        // The largest weight is 1, so only padding, which sees nothing, has a smaller sum: its output is zero.
+        let mixed: Vec<_> = mixed.into_iter().map(|mixed| mixed / sum.max(1.0)).collect();
+        lanes.store(out.slice(row), head, &mixed);
     })
 }

@@ -120,6 +120,12 @@ pub enum PrefillError {
     /// A requirement on the projections that their kernels do not meet.
     #[error("projections: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Projections(Vec<ScheduleError>),
+    /// Logits asked for where no residual stream was left.
+    #[error("no logits after position {position}: only the last chunk of a prompt leaves a row to project")]
+    NothingToProject {
+        /// The next position.
+        position: u32,
+    },
     /// A kernel that is refused at this shape.
     #[error(transparent)]
     Kernel(#[from] Rejection),
@@ -271,23 +277,4 @@ impl ChunkedPrefill {
         p.push(vocabulary.read("x", h).write("y", logits));
         Ok(p)
     }
-}
-
-/// Where the chunks of a prompt lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Position of its first row.
-    pub start: u32,
-    /// Rows that hold tokens.
-    pub valid: u32,
-    /// Whether the prompt ends with it.
-    pub last: bool,
-}
-
-/// The pieces of a prompt of `tokens` tokens from position `start` in chunks of `rows` rows.
-pub fn pieces(start: u32, tokens: u32, rows: u32) -> impl Iterator<Item = Piece> {
-    (0..tokens).step_by(rows.max(1) as usize).map(move |done| {
-        let valid = rows.min(tokens - done);
-        Piece { start: start + done, valid, last: done + valid == tokens }
-    })
 }

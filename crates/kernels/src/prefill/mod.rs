@@ -8,6 +8,7 @@ mod fragments;
 pub mod int8;
 pub mod matmul;
 mod memory;
+pub mod prompt;
 pub mod rotate;
 pub mod rows;
 #[cfg(test)]
@@ -21,4 +22,5 @@ pub use chunk::Chunk;
 pub use chunked::{Attention, ChunkedPrefill, Options, PrefillError};
 pub use entries::{ENTRIES, PIPELINES};
 pub use matmul::{Depth, Product, matmul};
+pub use prompt::{Piece, Progress, pieces};
 pub use rotate::{CacheWrite, rotate};

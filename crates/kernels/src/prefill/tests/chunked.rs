@@ -3,8 +3,8 @@
 use tilewright_tile::Scalar;
 use tilewright_tile::schedule::{Backend, ScheduleError};
 
-use crate::prefill::chunked::{Piece, PrefillError, pieces};
-use crate::prefill::{Attention, Chunk, ChunkedPrefill, Options};
+use crate::prefill::chunked::PrefillError;
+use crate::prefill::{Attention, Chunk, ChunkedPrefill, Options, Piece, Progress, pieces};
 use crate::shape::Shape;
 
 fn options(rows: u32) -> Options {
@@ -87,4 +87,19 @@ fn pieces_cover_a_prompt_once_and_end_with_it() {
     );
     assert_eq!(pieces(0, 6, 3).collect::<Vec<_>>(), [piece(0, 3, false), piece(3, 3, true)]);
     assert_eq!(pieces(9, 0, 3).count(), 0);
+}
+
+#[test]
+fn only_the_last_chunk_of_a_prompt_can_be_projected() {
+    let mut progress = Progress::default();
+    assert_eq!(progress.project(), Err(PrefillError::NothingToProject { position: 0 }));
+    for piece in pieces(0, 9, 4) {
+        progress.ran(&piece);
+        assert_eq!(progress.project().is_ok(), piece.last);
+    }
+    assert_eq!(progress.position(), 9);
+    // A second call goes on where the first ended.
+    progress.ran(&pieces(9, 7, 4).next().unwrap());
+    let error = progress.project().unwrap_err();
+    assert!(error.to_string().starts_with("no logits after position 13"), "{error}");
 }

@@ -167,6 +167,15 @@ fn products_follow_the_formula_where_nothing_is_a_multiple_of_anything() {
 }
 
 #[test]
+fn formats_that_do_not_divide_a_row_are_refused() {
+    let shape = Shape { hidden: 66, ..Shape::QWEN3_TINY };
+    for options in [Options::PAIRS, Options::INT8, Options::INT4] {
+        let rejection = verify(products::vocabulary(&shape, &options)).unwrap_err().to_string();
+        assert!(rejection.contains("weights has 66 columns"), "{rejection}");
+    }
+}
+
+#[test]
 fn norms_follow_the_formula_at_every_width() {
     for hidden in [1, 66, 128, 132, 1024, 4096, 5120] {
         let shape = Shape { hidden, ..Shape::QWEN3_TINY };

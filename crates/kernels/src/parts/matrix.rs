@@ -44,7 +44,14 @@ impl<'k> Matrix<'k> {
                 Codes::Int4 { codes: k.read::<u32>(name, [rows, columns / 8]), scales: scales(), group }
             }
         };
-        Self { k, columns, step: format.step(columns), codes }
+        let step = format.step(columns);
+        if !columns.is_multiple_of(step) {
+            k.refuse(format!(
+                "{} weights come {step} at a time; {name} has {columns} columns",
+                format.name()
+            ));
+        }
+        Self { k, columns, step, codes }
     }
 
     /// Lets rows beyond the last read as zeros.

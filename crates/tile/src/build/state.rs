@@ -88,6 +88,12 @@ impl Builder {
         self.edit(|kernel| kernel.mistakes.push(Mistake { message: message.into(), at }));
     }
 
+    /// Refuses the kernel, for what it cannot be written for: the verifier gives `reason` with the builder line.
+    #[track_caller]
+    pub fn refuse(&self, reason: impl Into<String>) {
+        self.mistake(reason);
+    }
+
     pub(super) fn literal_id(&self, literal: Literal) -> ValueId {
         let State { kernel, literals, .. } = &mut *self.state.borrow_mut();
         let ty = Type::Scalar(literal.scalar());

@@ -158,3 +158,9 @@ fn meaningless_uses_of_the_builder_are_refused_with_their_line() {
     let here = super::findings(small(|k| unused(k.group_axis(3))));
     assert!(here[0].place.contains("declarations.rs"), "{}", here[0]);
 }
+
+#[test]
+fn a_builder_can_refuse_what_it_cannot_write() {
+    let kernel = small(|k| k.refuse("rows of 66 weights do not come in fours"));
+    refused(kernel, is!(Rule::Mistake(_)), "rows of 66 weights do not come in fours");
+}

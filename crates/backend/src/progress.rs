@@ -5,6 +5,8 @@ use std::fmt;
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
+    /// The checkpoint is read to find what an earlier run packed of it.
+    Identify,
     /// Weights are read from the checkpoint and brought into the format of the plan.
     Pack,
     /// Weights packed by an earlier run are read back.
@@ -16,6 +18,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Identify => "looking for packed weights",
             Self::Pack => "packing weights",
             Self::Restore => "reading packed weights",
             Self::Store => "storing packed weights",

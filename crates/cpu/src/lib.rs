@@ -4,13 +4,15 @@
 //! resident model. Results of a row are the same bits for every prefill chunk, split over calls, batch and number of
 //! threads: each output element has one order of reduction.
 //!
-//! Absent on purpose: other devices, sampling, tokens as text. No file is written.
+//! Absent on purpose: other devices, sampling, tokens as text. No file is written but packed weights, where a
+//! [`PackedCache`] says so.
 #![cfg_attr(
     test,
     expect(clippy::duplicate_mod, reason = "instruction sets run again over models of their instructions")
 )]
 
 mod attention;
+mod cache;
 mod exp;
 mod forward;
 mod host;
@@ -32,6 +34,7 @@ mod weights;
 #[cfg(test)]
 mod testing;
 
+pub use cache::PackedCache;
 pub use host::Host;
 pub use open::open;
 pub use options::CpuOptions;

@@ -1,17 +1,30 @@
-//! From a checkpoint to packed weights.
+//! From a checkpoint to the weights as the layers use them.
 //!
-//! Matrix by matrix: rows are read from the file's mapping, converted and packed by all threads, so nothing but
-//! the packed weights and one tile a thread is ever held.
+//! [`assemble`] knows which tensors make which matrix; where a packed matrix comes from is another's business:
+//! [`Packer`] packs it from the checkpoint, the cache reads one packed before.
+
+mod packer;
 
 use std::ops::Range;
 
-use tilewright_backend::{Progress, Stage};
-use tilewright_model::{Checkpoint, Refusal, Tensor, WeightFormat};
+use tilewright_backend::Progress;
+use tilewright_model::{Checkpoint, Parameters, Refusal, Tensor, WeightFormat};
+
+pub(crate) use packer::Packer;
 
 use crate::matmul::Matrix;
 use crate::pool::Pool;
 use crate::simd::Isa;
 use crate::weights::{Layer, Weights};
+
+/// Where packed matrices come from.
+pub(crate) trait Matrices {
+    /// Why there is none.
+    type Error: From<Refusal>;
+
+    /// One matrix of the rows of all `tensors`, one after the other.
+    fn matrix(&mut self, tensors: &[&Tensor<'_>]) -> Result<Matrix, Self::Error>;
+}
 
 /// Packs every matrix of `checkpoint`.
 ///
@@ -20,82 +33,53 @@ use crate::weights::{Layer, Weights};
 pub(crate) fn pack(
     checkpoint: &Checkpoint,
     format: WeightFormat,
-    isa: Isa,
-    pool: &Pool,
+    by: (Isa, &Pool),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Weights, Refusal> {
     let parameters = checkpoint.parameters();
-    let mut loader = Loader { format, isa, pool, progress, done: 0, total: 0 };
-    let _ = parameters.try_map(|_, t| {
-        loader.total += t.bytes.len() as u64;
-        Ok::<(), Refusal>(())
-    });
-    loader.report();
+    let release = |bytes: &[u8]| checkpoint.release(bytes);
+    assemble(&parameters, &mut Packer::new(&parameters, format, by, &release, progress))
+}
+
+/// Asks `from` for every matrix of a model, always in the same order, and reads its vectors.
+///
+/// # Errors
+/// The first error of `from`; `non_finite_weight` in a vector.
+pub(crate) fn assemble<M: Matrices>(
+    parameters: &Parameters<Tensor<'_>>,
+    from: &mut M,
+) -> Result<Weights, M::Error> {
     let mut layers = Vec::with_capacity(parameters.layers.len());
     for layer in &parameters.layers {
         layers.push(Layer {
-            input_norm: loader.vector(&[&layer.input_norm])?,
-            qkv: loader.matrix(&[&layer.q, &layer.k, &layer.v])?,
+            input_norm: vector(&[&layer.input_norm])?,
+            qkv: from.matrix(&[&layer.q, &layer.k, &layer.v])?,
             qkv_bias: match (&layer.q_bias, &layer.k_bias, &layer.v_bias) {
-                (Some(q), Some(k), Some(v)) => Some(loader.vector(&[q, k, v])?),
+                (Some(q), Some(k), Some(v)) => Some(vector(&[q, k, v])?),
                 _ => None,
             },
-            q_norm: layer.q_norm.as_ref().map(|t| loader.vector(&[t])).transpose()?,
-            k_norm: layer.k_norm.as_ref().map(|t| loader.vector(&[t])).transpose()?,
-            o: loader.matrix(&[&layer.o])?,
-            post_norm: loader.vector(&[&layer.post_norm])?,
-            gate_up: loader.matrix(&[&layer.gate, &layer.up])?,
-            down: loader.matrix(&[&layer.down])?,
+            q_norm: layer.q_norm.as_ref().map(|t| vector(&[t])).transpose()?,
+            k_norm: layer.k_norm.as_ref().map(|t| vector(&[t])).transpose()?,
+            o: from.matrix(&[&layer.o])?,
+            post_norm: vector(&[&layer.post_norm])?,
+            gate_up: from.matrix(&[&layer.gate, &layer.up])?,
+            down: from.matrix(&[&layer.down])?,
         });
     }
-    let embedding = loader.matrix(&[&parameters.embedding])?;
-    let final_norm = loader.vector(&[&parameters.final_norm])?;
+    let embedding = from.matrix(&[&parameters.embedding])?;
+    let final_norm = vector(&[&parameters.final_norm])?;
     let (embedding, head) = match &parameters.head {
-        Some(head) => (Some(embedding), loader.matrix(&[head])?),
+        Some(head) => (Some(embedding), from.matrix(&[head])?),
         None => (None, embedding),
     };
     Ok(Weights { embedding, layers, final_norm, head })
 }
 
-/// Packs and keeps count.
-struct Loader<'a> {
-    format: WeightFormat,
-    isa: Isa,
-    pool: &'a Pool,
-    progress: &'a mut dyn FnMut(Progress),
-    done: u64,
-    total: u64,
-}
-
-impl Loader<'_> {
-    fn report(&mut self) {
-        (self.progress)(Progress { stage: Stage::Pack, done: self.done, total: self.total });
-    }
-
-    fn count(&mut self, tensors: &[&Tensor<'_>]) {
-        self.done += tensors.iter().map(|t| t.bytes.len() as u64).sum::<u64>();
-        self.report();
-    }
-
-    /// One matrix of the rows of all `tensors`.
-    fn matrix(&mut self, tensors: &[&Tensor<'_>]) -> Result<Matrix, Refusal> {
-        let rows = tensors.iter().map(|t| t.rows()).sum();
-        let cols = tensors[0].row_len();
-        let matrix =
-            Matrix::pack(self.pool, self.isa, self.format, (rows, cols), &|rows, out: &mut [f32]| {
-                read_rows(tensors, rows, out)
-            })?;
-        self.count(tensors);
-        Ok(matrix)
-    }
-
-    /// One vector of all `tensors`.
-    fn vector(&mut self, tensors: &[&Tensor<'_>]) -> Result<Vec<f32>, Refusal> {
-        let mut vector = vec![0.0; tensors.iter().map(|t| t.elements()).sum()];
-        read_rows(tensors, 0..vector.len(), &mut vector)?;
-        self.count(tensors);
-        Ok(vector)
-    }
+/// One vector of all `tensors`.
+fn vector(tensors: &[&Tensor<'_>]) -> Result<Vec<f32>, Refusal> {
+    let mut vector = vec![0.0; tensors.iter().map(|t| t.elements()).sum()];
+    read_rows(tensors, 0..vector.len(), &mut vector)?;
+    Ok(vector)
 }
 
 /// Rows of `tensors` stacked one after the other.

@@ -4,6 +4,7 @@ use half::f16;
 use tilewright_backend::{KvFormat, Progress, Resident};
 use tilewright_model::{Checkpoint, Refusal};
 
+use crate::cache;
 use crate::forward::Decoder;
 use crate::host::Host;
 use crate::load::pack;
@@ -12,7 +13,8 @@ use crate::plan::resolve_plan;
 use crate::pool::Pool;
 use crate::resident::CpuModel;
 
-/// Makes `checkpoint` resident: resolves the plan, then packs every matrix.
+/// Makes `checkpoint` resident: resolves the plan, then packs every matrix, or reads what an earlier start packed. What
+/// became of the cache is told in the plan's notes.
 ///
 /// # Errors
 /// Those of [`resolve_plan`] before any work; `non_finite_weight` naming tensor and index; `out_of_memory`.
@@ -23,10 +25,18 @@ pub fn open(
 ) -> Result<Box<dyn Resident>, Refusal> {
     let host = Host::detect();
     let stored = checkpoint.parameters().embedding.stored;
-    let plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
+    let mut plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
     let isa = options.isa.unwrap_or(host.isa);
     let pool = Pool::new(plan.threads);
-    let weights = pack(checkpoint, plan.weights, isa, &pool, progress)?;
+    let weights = match options.cache.as_ref().filter(|cache| cache.keeps(&plan)) {
+        Some(cache) => {
+            let (weights, notes) =
+                cache::load(&cache.folder, checkpoint, plan.weights, (isa, &pool), progress)?;
+            plan.notes.extend(notes);
+            weights
+        }
+        None => pack(checkpoint, plan.weights, (isa, &pool), progress)?,
+    };
     let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, isa);
     Ok(match plan.kv {
         KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),

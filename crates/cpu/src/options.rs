@@ -3,6 +3,7 @@
 use tilewright_backend::KvFormat;
 use tilewright_model::WeightFormat;
 
+use crate::cache::PackedCache;
 use crate::simd::Isa;
 
 /// A request to [`open`](fn@crate::open). Whatever is `None` is decided by [`resolve_plan`](crate::resolve_plan).
@@ -20,4 +21,6 @@ pub struct CpuOptions {
     pub prefill_chunk: Option<usize>,
     /// Instruction set. Default: the widest this machine has.
     pub isa: Option<Isa>,
+    /// Where packed weights are kept between starts. Default: nowhere.
+    pub cache: Option<PackedCache>,
 }

@@ -36,6 +36,12 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
+    /// Every matrix, in the order in which they were assembled.
+    pub(crate) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        let layers = self.layers.iter().flat_map(|l| [&l.qkv, &l.o, &l.gate_up, &l.down]);
+        layers.chain(&self.embedding).chain([&self.head])
+    }
+
     /// Row `token` of the embedding, as f32.
     pub(crate) fn embed(&self, token: u32, out: &mut [f32]) {
         self.embedding.as_ref().unwrap_or(&self.head).row_f32(token as usize, out);

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::ops::Range;
+
 use common::{prefill_all, resident, seeded};
 use proptest::prelude::*;
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
@@ -12,17 +14,46 @@ use tilewright_gate::seeded::small;
 use tilewright_model::{Config, Family, WeightFormat};
 
 fn config(family: Family, kv_heads: usize, group: usize, head_dim: usize) -> Config {
-    let (hidden, intermediate, vocab) = (96, 160, 131);
     Config {
-        hidden,
-        intermediate,
-        vocab,
+        hidden: 96,
+        intermediate: 160,
+        vocab: 131,
         layers: 2,
         heads: kv_heads * group,
         kv_heads,
         head_dim,
         ..small(family)
     }
+}
+
+/// Shapes of every kind: few and many, odd and even heads, one or several to a KV head, sizes that are a multiple of
+/// nothing.
+fn any_config(layers: usize) -> impl Strategy<Value = Config> {
+    let family = prop::sample::select(vec![Family::Qwen3, Family::Qwen2, Family::Llama, Family::Mistral]);
+    let heads = (1_usize..4, 1_usize..6, prop::sample::select(vec![32_usize, 64, 128, 256]));
+    let sizes = (1_usize..300, 1_usize..300, 10_usize..150, any::<bool>());
+    (family, heads, sizes).prop_map(
+        move |(family, (kv_heads, group, head_dim), (hidden, intermediate, vocab, tied))| Config {
+            hidden,
+            intermediate,
+            vocab,
+            layers,
+            tied,
+            ..config(family, kv_heads, group, head_dim)
+        },
+    )
+}
+
+/// A length, a chunk, and where the pieces are cut: anywhere, and so that few tokens are decoded one by one.
+fn any_text(lengths: Range<usize>) -> impl Strategy<Value = (usize, usize, (usize, usize))> {
+    (lengths, 1_usize..800, 0.0_f64..1.0, 0_usize..12).prop_map(|(len, chunk, cut, decoded)| {
+        let rest = len.saturating_sub(decoded);
+        (len, chunk, ((rest as f64 * cut) as usize, rest))
+    })
+}
+
+fn any_weights() -> impl Strategy<Value = WeightFormat> {
+    prop::sample::select(WeightFormat::ALL.to_vec())
 }
 
 /// Some ids, reproducible.
@@ -92,31 +123,40 @@ fn chunk_sizes_of_every_format() {
     }
 }
 
+/// One model of each format, at the longest length.
 #[test]
-fn long_contexts() {
-    check(&config(Family::Llama, 1, 3, 64), WeightFormat::Int8, 12, 3000, 700, (2900, 2990));
+fn three_thousand_tokens() {
+    for (seed, weights) in (40..).zip(WeightFormat::ALL) {
+        let config = Config { layers: 1, ..config(Family::Llama, 1, 3, 64) };
+        check(&config, weights, seed, 3000, 700, (2900, 2990));
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn any_shape(
-        family in prop::sample::select(vec![Family::Qwen3, Family::Qwen2, Family::Llama, Family::Mistral]),
-        weights in prop::sample::select(WeightFormat::ALL.to_vec()),
-        kv_heads in 1_usize..4,
-        group in 1_usize..6,
-        head_dim in prop::sample::select(vec![32_usize, 64, 128, 256]),
-        len in 1_usize..400,
-        chunk in 1_usize..200,
+        config in any_config(2),
+        weights in any_weights(),
         seed in 0_u64..1000,
-        first in 0.0_f64..1.0,
-        second in 0.9_f64..1.0,
+        (len, chunk, cuts) in any_text(1..300),
     ) {
-        let config = config(family, kv_heads, group, head_dim);
-        let cut = (len as f64 * first) as usize;
-        let rest = cut + ((len - cut) as f64 * second) as usize;
-        check(&config, weights, seed, len, chunk, (cut, rest));
+        check(&config, weights, seed, len, chunk, cuts);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_shape_and_long(
+        config in any_config(1),
+        weights in any_weights(),
+        seed in 0_u64..1000,
+        (len, chunk, cuts) in any_text(300..3001),
+    ) {
+        check(&config, weights, seed, len, chunk, cuts);
     }
 }
 

@@ -4,8 +4,28 @@
 //! when to stop; the engine answers with a [`Generation`], an iterator of [`Event`]s in which one call of `next`
 //! does one unit of work (a chunk of the prompt, or one token). Dropping it frees everything it held.
 //!
-//! What is deliberately absent: HTTP, command lines, files other than the checkpoint, and any printing.
+//! ```
+//! use tilewright_engine::{Engine, OpenOptions, Request, Sampling, Source};
+//!
+//! # fn main() -> Result<(), tilewright_engine::Refusal> {
+//! let engine = Engine::open(Source::Embedded, &OpenOptions::default(), &mut |_| ())?;
+//! let request = Request {
+//!     max_tokens: Some(8),
+//!     sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+//!     ..Request::new(engine.encode("Once upon a time")?)
+//! };
+//! let reply = engine.generate(request)?.reply()?;
+//! assert_eq!(reply.text, ", there was a little girl named Elara");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! More in `crates/engine/examples`: text as it comes, chat, sampling, scores.
+//!
+//! What is deliberately absent: HTTP, command lines, files other than the checkpoint and, where a
+//! [`Cache`] is asked for, its packed weights, and any printing.
 
+mod cache;
 mod conversation;
 mod device;
 mod engine;
@@ -24,6 +44,7 @@ mod score;
 mod stopping;
 mod text;
 
+pub use cache::{Cache, user_cache_folder};
 pub use conversation::Conversation;
 pub use device::DeviceChoice;
 pub use engine::{Engine, EngineParts};

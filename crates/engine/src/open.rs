@@ -7,6 +7,8 @@ use std::str::FromStr;
 use tilewright_backend::KvFormat;
 use tilewright_model::WeightFormat;
 
+use crate::Cache;
+
 /// Where the model comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
@@ -85,6 +87,8 @@ pub struct OpenOptions {
     pub context: Option<usize>,
     /// Prompt tokens taken in one step.
     pub prefill_chunk: Option<usize>,
+    /// Where packed weights are kept between starts; those of the embedded model never are.
+    pub cache: Cache,
 }
 
 #[cfg(test)]

@@ -39,7 +39,11 @@ impl Engine {
             .is_some()
             .then(|| Tokenizer::from_checkpoint(&checkpoint))
             .transpose()?;
-        let resident = tilewright_cpu::open(&checkpoint, &cpu_options(options), progress)?;
+        let mut cpu = cpu_options(options);
+        if source == Source::Embedded {
+            cpu.cache = None;
+        }
+        let resident = tilewright_cpu::open(&checkpoint, &cpu, progress)?;
         let parts = EngineParts {
             device,
             tokenizer,
@@ -60,5 +64,6 @@ fn cpu_options(options: &OpenOptions) -> CpuOptions {
         context: options.context,
         prefill_chunk: options.prefill_chunk,
         isa: None,
+        cache: options.cache.resolve(),
     }
 }

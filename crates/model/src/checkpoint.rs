@@ -6,7 +6,6 @@
 //! which is compared with the embedding.
 
 mod digest;
-#[cfg(feature = "embedded-model")]
 pub(crate) mod embedded;
 pub(crate) mod folder;
 mod header;
@@ -29,6 +28,7 @@ use survey::Survey;
 use weights::Weights;
 
 pub use digest::Digest;
+pub use embedded::HAS_EMBEDDED_MODEL;
 pub use texts::TemplateSource;
 pub(crate) use tiling::{Claim, check_tiling};
 

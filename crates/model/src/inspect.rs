@@ -94,7 +94,6 @@ pub fn inspect(path: &Path) -> Inspection {
 
 impl Inspection {
     /// Looks at the model inside the program.
-    #[cfg(feature = "embedded-model")]
     pub fn embedded() -> Self {
         Self::of(&crate::checkpoint::embedded::folder())
     }

@@ -57,8 +57,6 @@ impl Matrix {
     }
 
     /// A matrix packed before, from its [`bytes`](Self::bytes); `None` when they are not as many as it has.
-    #[cfg(test)]
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the cache of packed weights"))]
     pub(crate) fn from_pages(
         format: WeightFormat,
         (rows, cols): (usize, usize),

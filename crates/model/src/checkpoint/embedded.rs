@@ -1,4 +1,5 @@
-//! The model inside the program: `models/stories-qwen3`, whole.
+//! The model inside the program: `models/stories-qwen3`, whole. Without the feature `embedded-model` there is none, and
+//! opening it is refused as a folder with nothing in it is.
 
 use std::borrow::Cow;
 
@@ -6,6 +7,7 @@ use super::Checkpoint;
 use super::folder::Folder;
 use crate::Refusal;
 
+#[cfg(feature = "embedded-model")]
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         &[$((
@@ -15,7 +17,11 @@ macro_rules! files {
     };
 }
 
+/// Whether a model is part of this build.
+pub const HAS_EMBEDDED_MODEL: bool = cfg!(feature = "embedded-model");
+
 /// Bytes carry no alignment, which [`Tensor`](crate::Tensor) does not need.
+#[cfg(feature = "embedded-model")]
 const FILES: &[(&str, &[u8])] = files![
     "config.json",
     "generation_config.json",
@@ -24,11 +30,14 @@ const FILES: &[(&str, &[u8])] = files![
     "tokenizer_config.json",
 ];
 
+#[cfg(not(feature = "embedded-model"))]
+const FILES: &[(&str, &[u8])] = &[];
+
 impl Checkpoint {
     /// The small Qwen3-architecture model that is part of the program.
     ///
     /// # Errors
-    /// As [`open`](Self::open); none for the files as published.
+    /// As [`open`](Self::open): none for the files as published, `checkpoint_not_found` in a build without them.
     pub fn embedded() -> Result<Self, Refusal> {
         Self::read(&folder())
     }

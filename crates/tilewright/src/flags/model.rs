@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tilewright_backend::KvFormat;
-use tilewright_engine::{DeviceRequest, OpenOptions, Source};
+use tilewright_engine::{Cache, DeviceRequest, OpenOptions, Source};
 use tilewright_model::WeightFormat;
 
 /// Flags about the model and the device.
@@ -40,6 +40,15 @@ pub(crate) struct ModelFlags {
     /// Worker threads [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+
+    /// Folder that keeps int8 and int4 weights for the next start [default: the user's cache folder, for models that
+    /// take seconds to quantise]
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+
+    /// Keep no quantised weights and read none
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// What the flags mean.
@@ -63,6 +72,11 @@ impl ModelFlags {
                 threads: self.threads.map(NonZeroUsize::get),
                 context: self.ctx.filter(|positions| *positions > 0),
                 prefill_chunk: self.prefill_chunk.map(NonZeroUsize::get),
+                cache: match self.cache {
+                    _ if self.no_cache => Cache::Off,
+                    Some(folder) => Cache::Folder(folder),
+                    None => Cache::User,
+                },
             },
         }
     }

@@ -6,7 +6,7 @@ use crate::harness::tilewright;
 fn the_last_line_is_the_verdict() {
     let outcome = tilewright(&["doctor"]).expect_code(0);
     assert_eq!(outcome.stdout.lines().last(), Some("READY"), "{}", outcome.stdout);
-    for label in ["version", "processor", "memory", "device", "kernel", "model"] {
+    for label in ["version", "processor", "memory", "device", "cache", "kernel", "model"] {
         assert!(
             outcome.stdout.lines().any(|l| l.starts_with(label)),
             "no line for {label}: {}",

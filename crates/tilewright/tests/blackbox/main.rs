@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod cache;
 mod chat;
 mod completions;
 mod convert;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tilewright_cpu::simd::Isa;
 use tilewright_engine::{Engine, OpenOptions, Request, Sampling, Source, WeightFormat};
-use tilewright_model::Refusal;
+use tilewright_model::{HAS_EMBEDDED_MODEL, Refusal};
 
 use super::kernel::{self, SHAPE};
 use super::machine::Machine;
@@ -70,7 +70,9 @@ impl Check {
 pub(super) fn all(machine: &Machine) -> Vec<Check> {
     let mut checks = vec![memory(machine.host.available)];
     checks.extend(WeightFormat::ALL.map(product));
-    checks.extend([WeightFormat::F32, WeightFormat::Int8].map(model));
+    if HAS_EMBEDDED_MODEL {
+        checks.extend([WeightFormat::F32, WeightFormat::Int8].map(model));
+    }
     checks
 }
 

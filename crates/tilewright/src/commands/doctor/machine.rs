@@ -1,11 +1,12 @@
 //! Facts about the machine.
 
-use std::env;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use serde_json::{Value, json};
 use tilewright_cpu::Host;
-use tilewright_engine::DeviceRequest;
+use tilewright_engine::{DeviceRequest, user_cache_folder};
 
 use crate::console::bytes;
 
@@ -14,6 +15,8 @@ pub(super) struct Machine {
     /// The processor and what is free of its memory.
     pub(super) host: Host,
     devices: Vec<(DeviceRequest, Result<String, String>)>,
+    /// The folder of quantised weights, and the bytes in it.
+    cache: Option<(PathBuf, u64)>,
 }
 
 impl Machine {
@@ -24,7 +27,11 @@ impl Machine {
             let refused = "not in this build".to_owned();
             (request, request.choose().map(|_| "usable".to_owned()).map_err(|_| refused))
         };
-        Self { host: Host::detect(), devices: kinds.into_iter().map(device).collect() }
+        Self {
+            host: Host::detect(),
+            devices: kinds.into_iter().map(device).collect(),
+            cache: user_cache_folder().map(|folder| (folder.clone(), size(&folder))),
+        }
     }
 
     /// For a person: one labelled line a fact.
@@ -45,6 +52,12 @@ impl Machine {
             };
             line("device", format!("{device}: {state}"));
         }
+        match &self.cache {
+            Some((folder, size)) => {
+                line("cache", format!("{}, {} of quantised weights", folder.display(), bytes(*size)))
+            }
+            None => line("cache", "no folder is known; --cache DIR names one".to_owned()),
+        }
         page
     }
 
@@ -63,6 +76,15 @@ impl Machine {
             "kernels": self.host.isa.to_string(),
             "available_memory_bytes": self.host.available,
             "devices": devices,
+            "cache": self.cache.as_ref().map(|(folder, bytes)| {
+                json!({"folder": folder.display().to_string(), "bytes": bytes})
+            }),
         })
     }
+}
+
+/// Bytes of the files in a folder; a folder that is not there has none.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).filter(|m| m.is_file()).map(|m| m.len()).sum()
 }

@@ -23,11 +23,13 @@ fn without_a_flag_the_embedded_model_runs_as_the_planner_decides() {
         choice.options.weights.is_none() && choice.options.kv.is_none() && choice.options.threads.is_none()
     );
     assert!(choice.options.context.is_none() && choice.options.prefill_chunk.is_none());
+    assert_eq!(choice.options.cache, Cache::User);
 }
 
 #[test]
 fn every_flag_reaches_the_engine() {
-    let line = "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3";
+    let line =
+        "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --cache here";
     let choice = resolve(&line.split(' ').collect::<Vec<_>>()).unwrap();
     assert_eq!(choice.source, Source::Path("dir".into()));
     assert_eq!(choice.options.device, DeviceRequest::Cuda(1));
@@ -36,6 +38,13 @@ fn every_flag_reaches_the_engine() {
     assert_eq!(choice.options.context, Some(77));
     assert_eq!(choice.options.prefill_chunk, Some(5));
     assert_eq!(choice.options.threads, Some(3));
+    assert_eq!(choice.options.cache, Cache::Folder("here".into()));
+}
+
+#[test]
+fn no_cache_outranks_a_folder_which_may_come_from_the_environment() {
+    assert_eq!(resolve(&["-m", "dir", "--no-cache"]).unwrap().options.cache, Cache::Off);
+    assert_eq!(resolve(&["--no-cache", "--cache", "here"]).unwrap().options.cache, Cache::Off);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn store<T, R>(at: *mut T, value: R) {
 /// Functions of whole registers, unsafe like the intrinsics they stand for.
 macro_rules! model {
     ($(fn $name:ident $(<const $n:ident: $nty:ty>)? ($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:expr;)*) => {
-        $(pub(super) unsafe fn $name $(<const $n: $nty>)? ($($arg: $ty),*) $(-> $ret)? { $body })*
+        $(#[inline(never)] pub(super) unsafe fn $name $(<const $n: $nty>)? ($($arg: $ty),*) $(-> $ret)? { $body })*
     };
 }
 

@@ -1,0 +1,48 @@
+//! From a published checkpoint to the converted pair to tokens: the same ids, whichever form is run.
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{fixture, greedy, open, stories};
+use tilewright_engine::{Source, WeightFormat};
+use tilewright_model::Checkpoint;
+use tilewright_model::convert::{BlobType, ConvertOptions, convert};
+
+/// The fixtures that the pair can state; YaRN it cannot.
+const FIXTURES: [&str; 7] = [
+    "llama-d64-odd-heads",
+    "llama3-rope-scaling",
+    "qwen2-bias",
+    "qwen3-d128-wide-q",
+    "qwen3-sharded-f16",
+    "qwen3-tiny",
+    "qwen3-untied-mqa-f32",
+];
+
+fn check(from: &Path, prompt: &[u32], weights: &[WeightFormat]) {
+    let source = Checkpoint::open(from).unwrap();
+    for dtype in [BlobType::F64, BlobType::F32] {
+        let pair = tempfile::tempdir().unwrap();
+        let options = ConvertOptions { dtype, input_ids: prompt, ..ConvertOptions::default() };
+        convert(&source, pair.path(), &options, &mut |_, _| ()).unwrap();
+        assert_eq!(Checkpoint::open(pair.path()).unwrap().prompt_ids(), Some(prompt));
+        for &weights in weights {
+            let of = |path: &Path| greedy(&open(Source::Path(path.to_owned()), weights), prompt, 24).ids;
+            assert_eq!(of(pair.path()), of(from), "{}, {dtype:?}, {weights}", from.display());
+        }
+    }
+}
+
+#[test]
+fn every_fixture_gives_equal_ids_as_a_pair() {
+    for name in FIXTURES {
+        check(&fixture(name), &[3, 1, 4, 1, 5, 9, 2, 6], &WeightFormat::ALL);
+    }
+}
+
+#[test]
+fn the_story_model_gives_equal_ids_as_a_pair() {
+    check(&stories(""), &[643, 782, 256, 667], &[WeightFormat::F32, WeightFormat::Int8]);
+}

@@ -5,7 +5,8 @@
 //! A [`Library`] is made of verified kernels in one [`Language`]. The text is the one that Metal or NVRTC would get.
 //! Headers of ours give the language's names a meaning in C++; what C++ cannot take as it stands (`threadgroup` before
 //! a local array, `extern "C"` in a namespace) is changed word for word, and a launcher is made from the signature.
-//! [`Library::run`] is the counterpart of [`tilewright_tile::interp::run`]: the same memory, the same dispatch.
+//! [`Library::run`] is the counterpart of [`tilewright_tile::interp::run`]: the same memory, the same dispatch. [`Staged`]
+//! runs a whole pipeline.
 //!
 //! Threads are fibers that run one after another from meeting to meeting. Functions are computed as in the
 //! interpreter, and reductions in the order that the language gives them, so the results must be the interpreter's
@@ -26,6 +27,7 @@ mod error;
 mod library;
 mod nvrtc;
 mod raw;
+mod staged;
 mod translate;
 
 pub use clang::Clang;
@@ -33,4 +35,5 @@ pub use compiler::Compiler;
 pub use error::ShimError;
 pub use library::{Library, Order};
 pub use nvrtc::{ARCHITECTURES, Nvrtc, Usage};
+pub use staged::Staged;
 pub use translate::Language;

@@ -50,6 +50,11 @@ pub mod testing;
 pub mod types;
 pub mod verify;
 
+/// The guide's code is compiled and run with the examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/kernel-language.md")]
+struct Guide;
+
 pub use build::{Builder, Element, Factor, Matrix, Operand, Value, Vec2, Vec4, View, kernel};
 pub use ir::{Access, Kernel, Launch};
 pub use pipeline::{Order, Pipeline, ResourceKind, Stage};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tilewright_kernels::decode::{Goal, Options, staged};
 use tilewright_kernels::{Format, Shape, host};
 use tilewright_model::Checkpoint;
+use tilewright_shim::{Compiler, Language, Order, Staged};
 use tilewright_tile::interp::{BufferId, Memory};
 use tilewright_tile::pipeline::Runner;
 
@@ -37,6 +38,8 @@ pub struct Session {
     pub shape: Shape,
     pub options: Options,
     runner: Runner,
+    /// Compiled text that takes the interpreter's place.
+    texts: Option<Staged>,
     steps: usize,
     logits: Vec<Vec<f32>>,
 }
@@ -48,9 +51,38 @@ impl Session {
     }
 
     /// A session on loaded weights.
-    pub fn of(mut loaded: Loaded, shape: Shape, options: Options, goal: Goal) -> Self {
+    pub fn of(loaded: Loaded, shape: Shape, options: Options, goal: Goal) -> Self {
+        Self::by(loaded, shape, options, goal, None)
+    }
+
+    /// A session that runs the texts of one language. Its cache holds NaN where nothing was written.
+    pub fn compiled(
+        mut loaded: Loaded,
+        shape: Shape,
+        options: Options,
+        goal: Goal,
+        texts: (&Compiler, Language),
+    ) -> Self {
+        let elements = shape.layers * options.sequences * shape.kv_width() * shape.capacity;
+        for name in ["keys", "values"] {
+            let nan = vec![0xff; (elements * options.cache.bytes()) as usize];
+            loaded.buffers.insert(name.to_owned(), loaded.memory.bytes(nan));
+        }
+        Self::by(loaded, shape, options, goal, Some(texts))
+    }
+
+    fn by(
+        mut loaded: Loaded,
+        shape: Shape,
+        options: Options,
+        goal: Goal,
+        texts: Option<(&Compiler, Language)>,
+    ) -> Self {
         let pipeline = staged("session", &shape, &options, goal).unwrap_or_else(|e| panic!("{e}"));
         let pipeline = Arc::new(pipeline.verify().unwrap_or_else(|e| panic!("{e}")));
+        let texts = texts.map(|(compiler, language)| {
+            Staged::compile(compiler, language, &pipeline).unwrap_or_else(|error| panic!("{error}"))
+        });
         let runner = Runner::new(&pipeline, &mut loaded.memory, |name| loaded.buffers.get(name).copied());
         for name in ["keys", "values", "control", "logits", "next", "top", "ids"] {
             if let Some(buffer) = runner.buffer(name) {
@@ -58,7 +90,7 @@ impl Session {
             }
         }
         let logits = vec![Vec::new(); options.sequences as usize];
-        Self { loaded, shape, options, runner, steps: 0, logits }
+        Self { loaded, shape, options, runner, texts, steps: 0, logits }
     }
 
     /// One token of each sequence, at the position that follows; logits of each sequence, empty without.
@@ -74,7 +106,15 @@ impl Session {
             tokens.iter().flat_map(|&(t, p)| [t as i32, p]).flat_map(i32::to_le_bytes).collect();
         let memory = &mut self.loaded.memory;
         memory.data_mut(self.loaded.buffers["control"]).copy_from_slice(&words);
-        self.runner.run(memory, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+        match &self.texts {
+            None => {
+                self.runner.run(memory, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+            }
+            Some(texts) => {
+                let order = Order::ALL[self.steps % 2];
+                texts.run(&self.runner, memory, &[], order).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
         self.steps += 1;
         let Some(&logits) = self.loaded.buffers.get("logits") else { return Vec::new() };
         let all = memory.read_f32(logits, self.options.activations);

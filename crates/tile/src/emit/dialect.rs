@@ -1,4 +1,4 @@
-//! What differs between the languages.
+//! What differs between the languages: a trait for each file of their folders.
 
 use crate::ir::{Math, OpId, Place, Reduction, Scope, Shuffle, ValueId};
 use crate::types::{Literal, Scalar, Type};
@@ -6,7 +6,13 @@ use crate::types::{Literal, Scalar, Type};
 use super::writer::Writer;
 
 /// A language a kernel can be printed in.
-pub(super) trait Dialect {
+pub(super) trait Dialect: Types + Functions + Lanes + Fragments {
+    /// What stands before the function, its signature, and the first lines of its body.
+    fn open(&self, out: &mut Writer<'_, Self>);
+}
+
+/// Types, constants, vectors.
+pub(super) trait Types {
     /// Name of a scalar type, as a value and in memory.
     fn scalar(&self, scalar: Scalar) -> &'static str;
 
@@ -27,6 +33,25 @@ pub(super) trait Dialect {
     /// A constant of 64 bits.
     fn wide_literal(&self, value: u64) -> String;
 
+    /// A vector of these parts.
+    fn compose(&self, ty: Type, parts: &[String]) -> String {
+        format!("{}({})", self.ty(ty), parts.join(", "))
+    }
+
+    /// A vector of one number.
+    fn splat(&self, ty: Type, value: &str) -> String {
+        self.compose(ty, &vec![value.to_owned(); ty.elements() as usize])
+    }
+
+    /// Whether operators and functions work on vectors as they are.
+    fn vectors_are_native(&self) -> bool;
+
+    /// A pointer to a vector at `element` of memory.
+    fn vector_at(&self, shared: bool, write: bool, ty: Type, base: &str, element: &str) -> String;
+}
+
+/// Functions and conversions.
+pub(super) trait Functions {
     /// A function of one f32.
     fn math(&self, math: Math, value: &str) -> String;
 
@@ -47,20 +72,10 @@ pub(super) trait Dialect {
 
     /// `c` plus the inner product of two vectors of four i8.
     fn dot4(&self, a: &str, b: &str, c: &str) -> String;
+}
 
-    /// A vector of these parts.
-    fn compose(&self, ty: Type, parts: &[String]) -> String {
-        format!("{}({})", self.ty(ty), parts.join(", "))
-    }
-
-    /// A vector of one number.
-    fn splat(&self, ty: Type, value: &str) -> String {
-        self.compose(ty, &vec![value.to_owned(); ty.elements() as usize])
-    }
-
-    /// Whether operators and functions work on vectors as they are.
-    fn vectors_are_native(&self) -> bool;
-
+/// Lanes of a SIMD group.
+pub(super) trait Lanes {
     /// Another lane's value.
     fn shuffle(&self, shuffle: &Shuffle, ty: Type, value: &str, lane: &str) -> String;
 
@@ -69,10 +84,10 @@ pub(super) trait Dialect {
 
     /// A barrier statement.
     fn barrier(&self, scope: Scope) -> &'static str;
+}
 
-    /// A pointer to a vector at `element` of memory.
-    fn vector_at(&self, shared: bool, write: bool, ty: Type, base: &str, element: &str) -> String;
-
+/// 8×8 fragments.
+pub(super) trait Fragments: Sized {
     /// Defines a fragment element by element; `element` makes one element of the operands' elements.
     fn matrix_each(
         &self,
@@ -80,13 +95,10 @@ pub(super) trait Dialect {
         result: ValueId,
         operands: &[ValueId],
         element: &dyn Fn(&[String]) -> String,
-    ) where
-        Self: Sized;
+    );
 
     /// Defines a fragment of one number.
-    fn matrix_splat(&self, out: &mut Writer<'_, Self>, result: ValueId, value: &str)
-    where
-        Self: Sized;
+    fn matrix_splat(&self, out: &mut Writer<'_, Self>, result: ValueId, value: &str);
 
     /// Defines a fragment read from memory.
     fn matrix_load(
@@ -96,13 +108,10 @@ pub(super) trait Dialect {
         result: ValueId,
         from: &Place,
         transposed: bool,
-    ) where
-        Self: Sized;
+    );
 
     /// Writes a fragment to memory.
-    fn matrix_store(&self, out: &mut Writer<'_, Self>, op: OpId, to: &Place, value: ValueId)
-    where
-        Self: Sized;
+    fn matrix_store(&self, out: &mut Writer<'_, Self>, op: OpId, to: &Place, value: ValueId);
 
     /// Defines a fragment product.
     fn matrix_multiply(
@@ -111,11 +120,5 @@ pub(super) trait Dialect {
         result: ValueId,
         factors: [ValueId; 2],
         sum: ValueId,
-    ) where
-        Self: Sized;
-
-    /// What stands before the function, its signature, and the first lines of its body.
-    fn open(&self, out: &mut Writer<'_, Self>)
-    where
-        Self: Sized;
+    );
 }

@@ -14,6 +14,7 @@ mod address;
 mod cuda;
 mod dialect;
 mod expression;
+mod head;
 mod idents;
 mod msl;
 mod writer;

@@ -7,7 +7,7 @@ use crate::interp::{self, Bound, BufferId, Dispatch, Fault, Memory, Program, Sta
 use crate::types::{Literal, Scalar};
 use crate::verify::Verified;
 
-use super::stage::{Binding, Stage};
+use super::stage::Binding;
 use super::{Pipeline, ResourceKind};
 
 /// A pipeline with its programs and its memory.
@@ -40,25 +40,43 @@ impl Runner {
         self.pipeline.resources().iter().find(is).map(|(id, _)| self.buffers[id.index()])
     }
 
-    fn program(&mut self, stage: &Stage) -> Arc<Program> {
-        let key = Arc::as_ptr(&stage.kernel) as usize;
-        Arc::clone(self.programs.entry(key).or_insert_with(|| Arc::new(Program::new(&stage.kernel))))
-    }
-
-    /// Runs every stage once; `arguments` gives the numbers of this run by name. Scratch is forgotten first.
+    /// Runs every stage once in the interpreter; `arguments` gives the numbers of this run by name. Scratch is
+    /// forgotten first.
     ///
     /// # Errors
     /// The first fault, or a missing argument.
     pub fn run(&mut self, memory: &mut Memory, arguments: &[(&str, Literal)]) -> Result<Stats, Box<Fault>> {
-        let pipeline = Arc::clone(&self.pipeline);
+        let mut programs = std::mem::take(&mut self.programs);
+        let mut total = Stats::default();
+        let result = self.run_by(memory, arguments, |kernel, memory, dispatch| {
+            let key = Arc::as_ptr(kernel) as usize;
+            let program = programs.entry(key).or_insert_with(|| Arc::new(Program::new(kernel)));
+            let stats = interp::run(program, memory, dispatch)?;
+            total.instructions += stats.instructions;
+            total.barriers += stats.barriers;
+            Ok(())
+        });
+        self.programs = programs;
+        result.map(|()| total)
+    }
+
+    /// Runs every stage once, each by `launch`, whatever that runs it on.
+    ///
+    /// # Errors
+    /// The first of `launch`'s.
+    pub fn run_by<E>(
+        &self,
+        memory: &mut Memory,
+        arguments: &[(&str, Literal)],
+        mut launch: impl FnMut(&Arc<Verified>, &mut Memory, &Dispatch<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pipeline = &self.pipeline;
         for (id, resource) in pipeline.resources().iter() {
             if resource.kind == ResourceKind::Scratch {
                 memory.forget(self.buffers[id.index()]);
             }
         }
-        let mut total = Stats::default();
         for stage in pipeline.stages() {
-            let program = self.program(stage);
             let bound: Vec<Bound> = stage
                 .in_order()
                 .into_iter()
@@ -77,10 +95,8 @@ impl Runner {
                     None => Bound::Scalar(Literal::zero(Scalar::Bool)),
                 })
                 .collect();
-            let stats = interp::run(&program, memory, &Dispatch { groups: stage.groups, bound: &bound })?;
-            total.instructions += stats.instructions;
-            total.barriers += stats.barriers;
+            launch(&stage.kernel, memory, &Dispatch { groups: stage.groups, bound: &bound })?;
         }
-        Ok(total)
+        Ok(())
     }
 }

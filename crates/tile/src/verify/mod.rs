@@ -20,6 +20,7 @@ pub mod analysis;
 mod control;
 mod declarations;
 mod device;
+mod explain;
 mod facts;
 mod fragment;
 mod limits;
@@ -37,6 +38,7 @@ use std::ops::Deref;
 
 use crate::ir::{Kernel, Names, OpId, describe};
 
+pub use explain::explain;
 pub use facts::{AxisGuard, Facts};
 pub use limits::Limits;
 pub use rule::{Finding, Level, Rejection, Rule};

@@ -1,27 +1,10 @@
 //! Lanes of a warp.
 
+use crate::emit::dialect::{Lanes, Types};
 use crate::ir::{Reduction, Scope, Shuffle};
 use crate::types::{Scalar, Type};
 
-use super::types;
-
-pub(super) fn shuffle(shuffle: &Shuffle, ty: Type, value: &str, lane: &str) -> String {
-    let go = |value: &str| match shuffle {
-        Shuffle::Xor(bits) => format!("__shfl_xor_sync(0xffffffffu, {value}, {bits})"),
-        Shuffle::Down(by) => format!("__shfl_down_sync(0xffffffffu, {value}, {by})"),
-        Shuffle::Lane(_) => format!("__shfl_sync(0xffffffffu, {value}, {lane})"),
-    };
-    // Shuffles move words.
-    match ty.scalar() {
-        Scalar::F32 | Scalar::I32 | Scalar::U32 => go(value),
-        Scalar::Bool => format!("{} != 0", go(&format!("(int){value}"))),
-        narrow => format!("({}){}", types::scalar(narrow), go(&format!("(int){value}"))),
-    }
-}
-
-pub(super) fn reduce(reduction: Reduction, scalar: Scalar, value: &str) -> String {
-    format!("tile_{}({value})", reducer(reduction, scalar))
-}
+use super::Cuda;
 
 /// The name of a reduction, without its prefix.
 pub(super) const fn reducer(reduction: Reduction, scalar: Scalar) -> &'static str {
@@ -38,9 +21,29 @@ pub(super) const fn reducer(reduction: Reduction, scalar: Scalar) -> &'static st
     }
 }
 
-pub(super) const fn barrier(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Group => "__syncthreads();",
-        Scope::Simd => "__syncwarp();",
+impl Lanes for Cuda {
+    fn shuffle(&self, shuffle: &Shuffle, ty: Type, value: &str, lane: &str) -> String {
+        let go = |value: &str| match shuffle {
+            Shuffle::Xor(bits) => format!("__shfl_xor_sync(0xffffffffu, {value}, {bits})"),
+            Shuffle::Down(by) => format!("__shfl_down_sync(0xffffffffu, {value}, {by})"),
+            Shuffle::Lane(_) => format!("__shfl_sync(0xffffffffu, {value}, {lane})"),
+        };
+        // Shuffles move words.
+        match ty.scalar() {
+            Scalar::F32 | Scalar::I32 | Scalar::U32 => go(value),
+            Scalar::Bool => format!("{} != 0", go(&format!("(int){value}"))),
+            narrow => format!("({}){}", self.scalar(narrow), go(&format!("(int){value}"))),
+        }
+    }
+
+    fn reduce(&self, reduction: Reduction, scalar: Scalar, value: &str) -> String {
+        format!("tile_{}({value})", reducer(reduction, scalar))
+    }
+
+    fn barrier(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::Group => "__syncthreads();",
+            Scope::Simd => "__syncwarp();",
+        }
     }
 }

@@ -1,50 +1,17 @@
 //! 8×8 fragments as two elements a lane.
 
 use crate::emit::address::Coordinate;
-use crate::emit::dialect::Dialect;
+use crate::emit::dialect::{Fragments, Types};
 use crate::emit::writer::Writer;
 use crate::ir::{OpId, Place, ValueId};
 use crate::types::{Scalar, Type};
 
-use super::{Cuda, types};
+use super::Cuda;
 
 const PARTS: [&str; 2] = ["x", "y"];
 
 fn make(out: &Writer<'_, Cuda>, result: ValueId, parts: [String; 2]) -> String {
     out.dialect.compose(out.kernel.ty(result), &parts)
-}
-
-pub(super) fn each(
-    out: &mut Writer<'_, Cuda>,
-    result: ValueId,
-    operands: &[ValueId],
-    element: &dyn Fn(&[String]) -> String,
-) {
-    let part = |n: &str| {
-        let of = |&v: &ValueId| match out.kernel.ty(v) {
-            Type::Matrix(_) => format!("{}.{n}", out.value(v)),
-            Type::Scalar(_) | Type::Vector(..) => out.value(v),
-        };
-        element(&operands.iter().map(of).collect::<Vec<String>>())
-    };
-    let text = make(out, result, PARTS.map(part));
-    out.define(result, &text);
-}
-
-pub(super) fn splat(out: &mut Writer<'_, Cuda>, result: ValueId, value: &str) {
-    let text = make(out, result, [value.to_owned(), value.to_owned()]);
-    out.define(result, &text);
-}
-
-pub(super) fn multiply(out: &mut Writer<'_, Cuda>, result: ValueId, factors: [ValueId; 2], sum: ValueId) {
-    let wide = |v: ValueId| match out.kernel.ty(v).scalar() {
-        Scalar::F16 => format!("tile_f16x2_to_f32({})", out.value(v)),
-        Scalar::Bf16 => format!("tile_bf16x2_to_f32({})", out.value(v)),
-        _ => out.value(v),
-    };
-    let [a, b] = factors.map(wide);
-    let text = format!("tile_multiply({a}, {b}, {})", out.value(sum));
-    out.define(result, &text);
 }
 
 /// The two elements of this lane: where they are and when they are inside.
@@ -72,23 +39,72 @@ fn elements(
     })
 }
 
-pub(super) fn load(out: &mut Writer<'_, Cuda>, op: OpId, result: ValueId, from: &Place, transposed: bool) {
-    let fill = types::literal(out.kernel.views[from.view].fill);
-    let read = |(element, inside): (String, Option<String>)| match inside {
-        Some(inside) => format!("{inside} ? {element} : {fill}"),
-        None => element,
-    };
-    let text = make(out, result, elements(out, op, from, transposed).map(read));
-    out.define(result, &text);
-}
+impl Fragments for Cuda {
+    fn matrix_each(
+        &self,
+        out: &mut Writer<'_, Cuda>,
+        result: ValueId,
+        operands: &[ValueId],
+        element: &dyn Fn(&[String]) -> String,
+    ) {
+        let part = |n: &str| {
+            let of = |&v: &ValueId| match out.kernel.ty(v) {
+                Type::Matrix(_) => format!("{}.{n}", out.value(v)),
+                Type::Scalar(_) | Type::Vector(..) => out.value(v),
+            };
+            element(&operands.iter().map(of).collect::<Vec<String>>())
+        };
+        let text = make(out, result, PARTS.map(part));
+        out.define(result, &text);
+    }
 
-pub(super) fn store(out: &mut Writer<'_, Cuda>, op: OpId, to: &Place, value: ValueId) {
-    let name = out.value(value);
-    for ((element, inside), part) in elements(out, op, to, false).into_iter().zip(PARTS) {
-        let store = format!("{element} = {name}.{part};");
-        out.line(match inside {
-            Some(inside) => format!("if ({inside}) {store}"),
-            None => store,
-        });
+    fn matrix_splat(&self, out: &mut Writer<'_, Cuda>, result: ValueId, value: &str) {
+        let text = make(out, result, [value.to_owned(), value.to_owned()]);
+        out.define(result, &text);
+    }
+
+    fn matrix_multiply(
+        &self,
+        out: &mut Writer<'_, Cuda>,
+        result: ValueId,
+        factors: [ValueId; 2],
+        sum: ValueId,
+    ) {
+        let wide = |v: ValueId| match out.kernel.ty(v).scalar() {
+            Scalar::F16 => format!("tile_f16x2_to_f32({})", out.value(v)),
+            Scalar::Bf16 => format!("tile_bf16x2_to_f32({})", out.value(v)),
+            _ => out.value(v),
+        };
+        let [a, b] = factors.map(wide);
+        let text = format!("tile_multiply({a}, {b}, {})", out.value(sum));
+        out.define(result, &text);
+    }
+
+    fn matrix_load(
+        &self,
+        out: &mut Writer<'_, Cuda>,
+        op: OpId,
+        result: ValueId,
+        from: &Place,
+        transposed: bool,
+    ) {
+        let fill = Cuda.literal(out.kernel.views[from.view].fill);
+        let read = |(element, inside): (String, Option<String>)| match inside {
+            Some(inside) => format!("{inside} ? {element} : {fill}"),
+            None => element,
+        };
+        let text = make(out, result, elements(out, op, from, transposed).map(read));
+        out.define(result, &text);
+    }
+
+    fn matrix_store(&self, out: &mut Writer<'_, Cuda>, op: OpId, to: &Place, value: ValueId) {
+        let name = out.value(value);
+        for ((element, inside), part) in elements(out, op, to, false).into_iter().zip(PARTS) {
+            let store = format!("{element} = {name}.{part};");
+            out.line(match inside {
+                Some(inside) => format!("if ({inside}) {store}"),
+                None => store,
+            });
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Each stands in the text only where it is used. Inline PTX is behind `__CUDA_ARCH__`, with plain C++ beside it, so
 //! that the same text also runs on a CPU.
 
+use crate::emit::dialect::{Functions, Types};
 use crate::emit::writer::Writer;
 use crate::ir::{Math, OpKind, Reduction};
 use crate::types::{Scalar, Type};
@@ -98,11 +99,11 @@ const MULTIPLY: &str = r#"__device__ __forceinline__ float2 tile_multiply(float2
 
 /// A reduction: lanes 16 apart first.
 fn reduction(op: Reduction, scalar: Scalar) -> String {
-    let ty = super::types::scalar(scalar);
+    let ty = Cuda.scalar(scalar);
     let combine = match op {
         Reduction::Sum => "v + w".to_owned(),
-        Reduction::Max => super::math::extreme(true, scalar, "v", "w"),
-        Reduction::Min => super::math::extreme(false, scalar, "v", "w"),
+        Reduction::Max => Cuda.extreme(true, scalar, "v", "w"),
+        Reduction::Min => Cuda.extreme(false, scalar, "v", "w"),
     };
     // Integer sums wrap.
     let combine = match (op, scalar) {

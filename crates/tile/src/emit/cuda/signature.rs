@@ -1,68 +1,59 @@
 //! The head of the text: functions used, signature, the thread's place, shared memory.
 
+use crate::emit::dialect::{Dialect, Types};
 use crate::emit::idents::builtin_name;
 use crate::emit::writer::Writer;
-use crate::ir::{Builtin, OpKind, Origin, Param};
+use crate::ir::{Builtin, OpKind, Param};
 
-use super::{Cuda, prelude, types};
+use super::{Cuda, prelude};
 
-pub(super) fn open(out: &mut Writer<'_, Cuda>) {
-    let kernel = out.kernel;
-    prelude::write(out);
-    let mut list: Vec<String> = Vec::new();
-    for (n, param) in kernel.params().iter().enumerate() {
-        let name = out.idents.param(n);
-        list.push(match param {
-            Param::Buffer(b) => {
-                let buffer = &kernel.buffers()[*b];
-                let constant = if buffer.access.writes() { "" } else { "const " };
-                format!("{constant}{}* __restrict__ {name}", types::scalar(buffer.element))
-            }
-            Param::Argument(a) => format!("const {} {name}", types::scalar(kernel.arguments()[*a].scalar)),
-        });
-    }
-    let threads = kernel.launch().threads;
-    out.line(format!("extern \"C\" __global__ void __launch_bounds__({threads}) {}(", out.idents.function));
-    for (n, parameter) in list.iter().enumerate() {
-        let end = if n + 1 == list.len() { "" } else { "," };
-        out.line(format!("    {parameter}{end}"));
-    }
-    out.enter(")");
-    for builtin in needed(out) {
-        let value = match builtin {
-            Builtin::Group(0) => "blockIdx.x",
-            Builtin::Group(1) => "blockIdx.y",
-            Builtin::Group(_) => "blockIdx.z",
-            Builtin::Thread => "threadIdx.x",
-            Builtin::SimdGroup => "(threadIdx.x / 32)",
-            Builtin::Lane => "(threadIdx.x & 31)",
-        };
-        out.line(format!("const int {} = (int){value};", builtin_name(builtin)));
-    }
-    for (id, shared) in kernel.shared().iter() {
-        let (scalar, name) = (types::scalar(shared.element), out.idents.shared(id));
-        out.line(format!("__shared__ __align__(16) {scalar} {name}[{}];", shared.elements));
+impl Dialect for Cuda {
+    fn open(&self, out: &mut Writer<'_, Cuda>) {
+        let kernel = out.kernel;
+        prelude::write(out);
+        let mut list: Vec<String> = Vec::new();
+        for (n, param) in kernel.params().iter().enumerate() {
+            let name = out.idents.param(n);
+            list.push(match param {
+                Param::Buffer(b) => {
+                    let buffer = &kernel.buffers()[*b];
+                    let constant = if buffer.access.writes() { "" } else { "const " };
+                    format!("{constant}{}* __restrict__ {name}", self.scalar(buffer.element))
+                }
+                Param::Argument(a) => format!("const {} {name}", self.scalar(kernel.arguments()[*a].scalar)),
+            });
+        }
+        let threads = kernel.launch().threads;
+        out.line(format!(
+            "extern \"C\" __global__ void __launch_bounds__({threads}) {}(",
+            out.idents.function
+        ));
+        out.parameters(&list);
+        for builtin in out.places(needed(out)) {
+            let value = match builtin {
+                Builtin::Group(0) => "blockIdx.x",
+                Builtin::Group(1) => "blockIdx.y",
+                Builtin::Group(_) => "blockIdx.z",
+                Builtin::Thread => "threadIdx.x",
+                Builtin::SimdGroup => "(threadIdx.x / 32)",
+                Builtin::Lane => "(threadIdx.x & 31)",
+            };
+            out.line(format!("const int {} = (int){value};", builtin_name(builtin)));
+        }
+        for (id, shared) in kernel.shared().iter() {
+            let (scalar, name) = (self.scalar(shared.element), out.idents.shared(id));
+            out.line(format!("__shared__ __align__(16) {scalar} {name}[{}];", shared.elements));
+        }
     }
 }
 
-/// What of the thread's place the text mentions.
-fn needed(out: &Writer<'_, Cuda>) -> Vec<Builtin> {
-    let kernel = out.kernel;
-    let mut needs: Vec<Builtin> = kernel
-        .defs()
-        .iter()
-        .filter_map(|(_, def)| match def.origin {
-            Origin::Builtin(builtin) => Some(builtin),
-            _ => None,
-        })
-        .collect();
+/// What of the thread's place printing needs: fragments are read and written by lanes.
+fn needed(out: &Writer<'_, Cuda>) -> &'static [Builtin] {
     let fragments = |(_, op): (_, &crate::ir::Op)| {
         matches!(op.kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. })
     };
-    if kernel.ops().iter().any(fragments) {
-        needs.push(Builtin::Lane);
+    match out.kernel.ops().iter().any(fragments) {
+        true => &[Builtin::Lane],
+        false => &[],
     }
-    needs.sort_unstable();
-    needs.dedup();
-    needs
 }

@@ -1,44 +1,17 @@
 //! 8×8 fragments as `simdgroup_matrix`.
 
 use crate::emit::address::Coordinate;
+use crate::emit::dialect::{Fragments, Lanes, Types};
 use crate::emit::writer::Writer;
 use crate::ir::{OpId, OpKind, Place, Scope, ValueId, View};
 use crate::types::Type;
 
-use super::{Msl, lanes, types};
-
-pub(super) fn each(
-    out: &mut Writer<'_, Msl>,
-    result: ValueId,
-    operands: &[ValueId],
-    element: &dyn Fn(&[String]) -> String,
-) {
-    let name = declare(out, result);
-    for n in 0..2 {
-        let of = |&v: &ValueId| match out.kernel.ty(v) {
-            Type::Matrix(_) => format!("{}.thread_elements()[{n}]", out.value(v)),
-            Type::Scalar(_) | Type::Vector(..) => out.value(v),
-        };
-        let operands: Vec<String> = operands.iter().map(of).collect();
-        out.line(format!("{name}.thread_elements()[{n}] = {};", element(&operands)));
-    }
-}
+use super::Msl;
 
 fn declare(out: &mut Writer<'_, Msl>, result: ValueId) -> String {
     let name = out.value(result);
-    out.line(format!("{} {name};", types::ty(out.kernel.ty(result))));
+    out.line(format!("{} {name};", Msl.ty(out.kernel.ty(result))));
     name
-}
-
-pub(super) fn splat(out: &mut Writer<'_, Msl>, result: ValueId, value: &str) {
-    let scalar = types::scalar(out.kernel.ty(result).scalar());
-    out.define(result, &format!("make_filled_simdgroup_matrix<{scalar}, 8, 8>({value})"));
-}
-
-pub(super) fn multiply(out: &mut Writer<'_, Msl>, result: ValueId, [a, b]: [ValueId; 2], sum: ValueId) {
-    let name = declare(out, result);
-    let (a, b, sum) = (out.value(a), out.value(b), out.value(sum));
-    out.line(format!("simdgroup_multiply_accumulate({name}, {a}, {b}, {sum});"));
 }
 
 /// A fragment in memory, and its way through scratch.
@@ -99,58 +72,102 @@ fn scratch(out: &Writer<'_, Msl>, op: OpId) -> String {
     format!("{memory} + {offset}simd_group * 64")
 }
 
-pub(super) fn load(out: &mut Writer<'_, Msl>, op: OpId, result: ValueId, from: &Place, transposed: bool) {
-    let tile = Tile::new(out, from);
-    let name = declare(out, result);
-    let extra = if transposed { ", ulong2(0, 0), true" } else { "" };
-    let direct = format!("simdgroup_load({name}, {}, {}{extra});", tile.pointer(out), tile.stride);
-    let Some(complete) = tile.complete(out, op) else {
-        out.line(direct);
-        return;
-    };
-    let (scratch, barrier) = (scratch(out, op), lanes::barrier(Scope::Simd));
-    let (element, inside) = tile.element(out, op);
-    let fill = types::literal(tile.view.fill);
-    out.enter(format!("if ({complete})"));
-    out.line(direct);
-    out.otherwise();
-    out.line(barrier);
-    out.enter("for (int e = lane; e < 64; e += 32)");
-    out.line(format!("({scratch})[e] = {inside} ? {element} : {fill};"));
-    out.close();
-    out.line(barrier);
-    out.line(format!("simdgroup_load({name}, {scratch}, 8{extra});"));
-    out.line(barrier);
-    out.close();
-}
-
-pub(super) fn store(out: &mut Writer<'_, Msl>, op: OpId, to: &Place, value: ValueId) {
-    let tile = Tile::new(out, to);
-    let name = out.value(value);
-    let direct = format!("simdgroup_store({name}, {}, {});", tile.pointer(out), tile.stride);
-    let Some(complete) = tile.complete(out, op) else {
-        out.line(direct);
-        return;
-    };
-    let (scratch, barrier) = (scratch(out, op), lanes::barrier(Scope::Simd));
-    let (element, inside) = tile.element(out, op);
-    out.enter(format!("if ({complete})"));
-    out.line(direct);
-    out.otherwise();
-    out.line(barrier);
-    out.line(format!("simdgroup_store({name}, {scratch}, 8);"));
-    out.line(barrier);
-    out.enter("for (int e = lane; e < 64; e += 32)");
-    out.line(format!("if ({inside}) {element} = ({scratch})[e];"));
-    out.close();
-    out.line(barrier);
-    out.close();
-}
-
 /// Whether a kernel has fragments that need `lane` and `simd_group` for their scratch.
 pub(super) fn uses_scratch(out: &Writer<'_, Msl>) -> bool {
     out.kernel.ops().iter().any(|(id, op)| {
         let fragment = matches!(op.kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. });
         fragment && !out.facts.is_proven(id)
     })
+}
+
+impl Fragments for Msl {
+    fn matrix_each(
+        &self,
+        out: &mut Writer<'_, Msl>,
+        result: ValueId,
+        operands: &[ValueId],
+        element: &dyn Fn(&[String]) -> String,
+    ) {
+        let name = declare(out, result);
+        for n in 0..2 {
+            let of = |&v: &ValueId| match out.kernel.ty(v) {
+                Type::Matrix(_) => format!("{}.thread_elements()[{n}]", out.value(v)),
+                Type::Scalar(_) | Type::Vector(..) => out.value(v),
+            };
+            let operands: Vec<String> = operands.iter().map(of).collect();
+            out.line(format!("{name}.thread_elements()[{n}] = {};", element(&operands)));
+        }
+    }
+
+    fn matrix_splat(&self, out: &mut Writer<'_, Msl>, result: ValueId, value: &str) {
+        let scalar = Msl.scalar(out.kernel.ty(result).scalar());
+        out.define(result, &format!("make_filled_simdgroup_matrix<{scalar}, 8, 8>({value})"));
+    }
+
+    fn matrix_multiply(
+        &self,
+        out: &mut Writer<'_, Msl>,
+        result: ValueId,
+        [a, b]: [ValueId; 2],
+        sum: ValueId,
+    ) {
+        let name = declare(out, result);
+        let (a, b, sum) = (out.value(a), out.value(b), out.value(sum));
+        out.line(format!("simdgroup_multiply_accumulate({name}, {a}, {b}, {sum});"));
+    }
+
+    fn matrix_load(
+        &self,
+        out: &mut Writer<'_, Msl>,
+        op: OpId,
+        result: ValueId,
+        from: &Place,
+        transposed: bool,
+    ) {
+        let tile = Tile::new(out, from);
+        let name = declare(out, result);
+        let extra = if transposed { ", ulong2(0, 0), true" } else { "" };
+        let direct = format!("simdgroup_load({name}, {}, {}{extra});", tile.pointer(out), tile.stride);
+        let Some(complete) = tile.complete(out, op) else {
+            out.line(direct);
+            return;
+        };
+        let (scratch, barrier) = (scratch(out, op), Msl.barrier(Scope::Simd));
+        let (element, inside) = tile.element(out, op);
+        let fill = Msl.literal(tile.view.fill);
+        out.enter(format!("if ({complete})"));
+        out.line(direct);
+        out.otherwise();
+        out.line(barrier);
+        out.enter("for (int e = lane; e < 64; e += 32)");
+        out.line(format!("({scratch})[e] = {inside} ? {element} : {fill};"));
+        out.close();
+        out.line(barrier);
+        out.line(format!("simdgroup_load({name}, {scratch}, 8{extra});"));
+        out.line(barrier);
+        out.close();
+    }
+
+    fn matrix_store(&self, out: &mut Writer<'_, Msl>, op: OpId, to: &Place, value: ValueId) {
+        let tile = Tile::new(out, to);
+        let name = out.value(value);
+        let direct = format!("simdgroup_store({name}, {}, {});", tile.pointer(out), tile.stride);
+        let Some(complete) = tile.complete(out, op) else {
+            out.line(direct);
+            return;
+        };
+        let (scratch, barrier) = (scratch(out, op), Msl.barrier(Scope::Simd));
+        let (element, inside) = tile.element(out, op);
+        out.enter(format!("if ({complete})"));
+        out.line(direct);
+        out.otherwise();
+        out.line(barrier);
+        out.line(format!("simdgroup_store({name}, {scratch}, 8);"));
+        out.line(barrier);
+        out.enter("for (int e = lane; e < 64; e += 32)");
+        out.line(format!("if ({inside}) {element} = ({scratch})[e];"));
+        out.close();
+        out.line(barrier);
+        out.close();
+    }
 }

@@ -1,10 +1,11 @@
 //! Functions the text needs beyond what the language has.
 
+use crate::emit::dialect::Types;
 use crate::emit::writer::Writer;
 use crate::ir::OpKind;
 use crate::types::Scalar;
 
-use super::{Msl, types};
+use super::Msl;
 
 /// Conversions that hold at the ends of the range and give zero for NaN.
 const TO_INT: [(Scalar, &str); 4] = [
@@ -22,7 +23,7 @@ pub(super) fn write(out: &mut Writer<'_, Msl>) {
             _ => false,
         };
         if kernel.ops().iter().any(converts) {
-            let ty = types::scalar(to);
+            let ty = Msl.scalar(to);
             out.enter(format!("inline {ty} float_to_{ty}(float x)"));
             out.line(format!("return x != x ? {ty}(0) : {expression};"));
             out.close();

@@ -1,79 +1,78 @@
 //! The head of the text: pragmas, signature, the thread's place, shared memory.
 
+use crate::emit::dialect::{Dialect, Types};
 use crate::emit::idents::builtin_name;
 use crate::emit::writer::Writer;
-use crate::ir::{Builtin, OpKind, Origin, Param, Shuffle};
+use crate::ir::{Builtin, OpKind, Param, Shuffle};
 use crate::types::Type;
 
-use super::{Msl, matrix, prelude, types};
+use super::{Msl, matrix, prelude};
 
-pub(super) fn open(out: &mut Writer<'_, Msl>) {
-    let kernel = out.kernel;
-    let needs = needed(out);
-    let uses_fragments =
-        kernel.ops().iter().any(|(_, op)| op.results.iter().any(|&r| kernel.ty(r).is_matrix()));
-    out.line("#include <metal_stdlib>");
-    if uses_fragments {
-        out.line("#include <metal_simdgroup_matrix>");
-    }
-    out.line("#if __METAL_VERSION__ >= 320");
-    out.line("#pragma METAL fp math_mode(safe)");
-    out.line("#pragma METAL fp contract(off)");
-    out.line("#endif");
-    out.line("using namespace metal;");
-    out.line("");
-    prelude::write(out);
-
-    let mut list: Vec<String> = Vec::new();
-    for (n, param) in kernel.params().iter().enumerate() {
-        let name = out.idents.param(n);
-        list.push(match param {
-            Param::Buffer(b) => {
-                let buffer = &kernel.buffers()[*b];
-                let constant = if buffer.access.writes() { "" } else { "const " };
-                format!("device {constant}{}* {name} [[buffer({n})]]", types::scalar(buffer.element))
-            }
-            Param::Argument(a) => {
-                let scalar = types::scalar(kernel.arguments()[*a].scalar);
-                format!("constant {scalar}& {name} [[buffer({n})]]")
-            }
-        });
-    }
-    let asks = |wanted: &[Builtin]| wanted.iter().any(|b| needs.contains(b));
-    if asks(&[Builtin::Group(0), Builtin::Group(1), Builtin::Group(2)]) {
-        list.push("uint3 group_position [[threadgroup_position_in_grid]]".to_owned());
-    }
-    for (builtin, parameter) in [
-        (Builtin::Thread, "uint thread_position [[thread_index_in_threadgroup]]"),
-        (Builtin::SimdGroup, "uint simd_group_index [[simdgroup_index_in_threadgroup]]"),
-        (Builtin::Lane, "uint lane_index [[thread_index_in_simdgroup]]"),
-    ] {
-        if asks(&[builtin]) {
-            list.push(parameter.to_owned());
+impl Dialect for Msl {
+    fn open(&self, out: &mut Writer<'_, Msl>) {
+        let kernel = out.kernel;
+        let needs = out.places(needed(out));
+        let uses_fragments =
+            kernel.ops().iter().any(|(_, op)| op.results.iter().any(|&r| kernel.ty(r).is_matrix()));
+        out.line("#include <metal_stdlib>");
+        if uses_fragments {
+            out.line("#include <metal_simdgroup_matrix>");
         }
-    }
-    out.line(format!("[[max_total_threads_per_threadgroup({})]]", kernel.launch().threads));
-    out.line(format!("kernel void {}(", out.idents.function));
-    for (n, parameter) in list.iter().enumerate() {
-        let end = if n + 1 == list.len() { "" } else { "," };
-        out.line(format!("    {parameter}{end}"));
-    }
-    out.enter(")");
-    for builtin in needs {
-        let value = match builtin {
-            Builtin::Group(0) => "group_position.x",
-            Builtin::Group(1) => "group_position.y",
-            Builtin::Group(_) => "group_position.z",
-            Builtin::Thread => "thread_position",
-            Builtin::SimdGroup => "simd_group_index",
-            Builtin::Lane => "lane_index",
-        };
-        out.line(format!("const int {} = int({value});", builtin_name(builtin)));
-    }
-    for (id, shared) in kernel.shared().iter() {
-        let align = if vectors(out, id) { "alignas(16) " } else { "" };
-        let (scalar, name) = (types::scalar(shared.element), out.idents.shared(id));
-        out.line(format!("{align}threadgroup {scalar} {name}[{}];", shared.elements));
+        out.line("#if __METAL_VERSION__ >= 320");
+        out.line("#pragma METAL fp math_mode(safe)");
+        out.line("#pragma METAL fp contract(off)");
+        out.line("#endif");
+        out.line("using namespace metal;");
+        out.line("");
+        prelude::write(out);
+
+        let mut list: Vec<String> = Vec::new();
+        for (n, param) in kernel.params().iter().enumerate() {
+            let name = out.idents.param(n);
+            list.push(match param {
+                Param::Buffer(b) => {
+                    let buffer = &kernel.buffers()[*b];
+                    let constant = if buffer.access.writes() { "" } else { "const " };
+                    format!("device {constant}{}* {name} [[buffer({n})]]", self.scalar(buffer.element))
+                }
+                Param::Argument(a) => {
+                    let scalar = self.scalar(kernel.arguments()[*a].scalar);
+                    format!("constant {scalar}& {name} [[buffer({n})]]")
+                }
+            });
+        }
+        let asks = |wanted: &[Builtin]| wanted.iter().any(|b| needs.contains(b));
+        if asks(&[Builtin::Group(0), Builtin::Group(1), Builtin::Group(2)]) {
+            list.push("uint3 group_position [[threadgroup_position_in_grid]]".to_owned());
+        }
+        for (builtin, parameter) in [
+            (Builtin::Thread, "uint thread_position [[thread_index_in_threadgroup]]"),
+            (Builtin::SimdGroup, "uint simd_group_index [[simdgroup_index_in_threadgroup]]"),
+            (Builtin::Lane, "uint lane_index [[thread_index_in_simdgroup]]"),
+        ] {
+            if asks(&[builtin]) {
+                list.push(parameter.to_owned());
+            }
+        }
+        out.line(format!("[[max_total_threads_per_threadgroup({})]]", kernel.launch().threads));
+        out.line(format!("kernel void {}(", out.idents.function));
+        out.parameters(&list);
+        for builtin in needs {
+            let value = match builtin {
+                Builtin::Group(0) => "group_position.x",
+                Builtin::Group(1) => "group_position.y",
+                Builtin::Group(_) => "group_position.z",
+                Builtin::Thread => "thread_position",
+                Builtin::SimdGroup => "simd_group_index",
+                Builtin::Lane => "lane_index",
+            };
+            out.line(format!("const int {} = int({value});", builtin_name(builtin)));
+        }
+        for (id, shared) in kernel.shared().iter() {
+            let align = if vectors(out, id) { "alignas(16) " } else { "" };
+            let (scalar, name) = (self.scalar(shared.element), out.idents.shared(id));
+            out.line(format!("{align}threadgroup {scalar} {name}[{}];", shared.elements));
+        }
     }
 }
 
@@ -91,24 +90,14 @@ fn vectors(out: &Writer<'_, Msl>, shared: crate::arena::Handle<crate::ir::Shared
     })
 }
 
-/// What of the thread's place the text mentions.
-fn needed(out: &Writer<'_, Msl>) -> Vec<Builtin> {
-    let kernel = out.kernel;
-    let mut needs: Vec<Builtin> = kernel
-        .defs()
-        .iter()
-        .filter_map(|(_, def)| match def.origin {
-            Origin::Builtin(builtin) => Some(builtin),
-            _ => None,
-        })
-        .collect();
+/// What of the thread's place printing needs.
+fn needed(out: &Writer<'_, Msl>) -> &'static [Builtin] {
     let shuffles = |(_, op): (_, &crate::ir::Op)| matches!(op.kind, OpKind::Shuffle(Shuffle::Down(_), _));
     if matrix::uses_scratch(out) {
-        needs.extend([Builtin::Lane, Builtin::SimdGroup]);
-    } else if kernel.ops().iter().any(shuffles) {
-        needs.push(Builtin::Lane);
+        &[Builtin::Lane, Builtin::SimdGroup]
+    } else if out.kernel.ops().iter().any(shuffles) {
+        &[Builtin::Lane]
+    } else {
+        &[]
     }
-    needs.sort_unstable();
-    needs.dedup();
-    needs
 }

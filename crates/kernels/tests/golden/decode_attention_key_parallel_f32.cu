@@ -1,0 +1,85 @@
+__device__ __forceinline__ float tile_simd_sum_f32(float v) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+        const float w = __shfl_xor_sync(0xffffffffu, v, apart);
+        v = v + w;
+    }
+    return v;
+}
+
+extern "C" __global__ void __launch_bounds__(256) decode_attention_key_parallel_f32(
+    const float* __restrict__ q,
+    const float* __restrict__ keys,
+    const float* __restrict__ values,
+    const int* __restrict__ control,
+    float* __restrict__ mixed
+) {
+    const int group_x = (int)blockIdx.x;
+    const int group_y = (int)blockIdx.y;
+    const int thread_index = (int)threadIdx.x;
+    const int simd_group = (int)(threadIdx.x / 32);
+    const int lane = (int)(threadIdx.x & 31);
+    __shared__ __align__(16) float maxima_of[8];
+    __shared__ __align__(16) float sums_of[8];
+    __shared__ __align__(16) float mixtures_of[256];
+    const int v0 = control[group_y * 2 + 1];
+    const int v1 = max(v0, 0);
+    const int position_2 = min(v1, 63);
+    const int v3 = position_2 + 1;
+    const int v4 = group_x / 2;
+    const float v5 = q[group_y * 128 + group_x * 32 + lane];
+    const float v6 = v5 * 0.17677669f;
+    float v7 = (-1e30f);
+    float v8 = 0.0f;
+    float v9 = 0.0f;
+    for (int v10 = simd_group; v10 < v3; v10 += 8) {
+        const float v14 = keys[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v15 = fmaf(v6, v14, 0.0f);
+        const float v16 = tile_simd_sum_f32(v15);
+        const float v17 = values[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v18 = fmaxf(v7, v16);
+        const float v19 = v7 - v18;
+        const float v20 = expf(v19);
+        const float v21 = v16 - v18;
+        const float v22 = expf(v21);
+        const float v23 = v9 * v20;
+        const float v24 = fmaf(v22, v17, v23);
+        const float v25 = fmaf(v8, v20, v22);
+        v7 = v18;
+        v8 = v25;
+        v9 = v24;
+    }
+    const bool v26 = lane == 0;
+    if (v26) maxima_of[simd_group] = v7;
+    if (v26) sums_of[simd_group] = v8;
+    mixtures_of[simd_group * 32 + lane] = v9;
+    __syncthreads();
+    float v27 = (-1e30f);
+    for (int v28 = 0; v28 < 8; v28 += 1) {
+        const float v30 = maxima_of[v28];
+        const float v31 = fmaxf(v27, v30);
+        v27 = v31;
+    }
+    float v32 = 0.0f;
+    for (int v33 = 0; v33 < 8; v33 += 1) {
+        const float v35 = maxima_of[v33];
+        const float v36 = v35 - v27;
+        const float v37 = expf(v36);
+        const float v38 = sums_of[v33];
+        const float v39 = fmaf(v37, v38, v32);
+        v32 = v39;
+    }
+    for (int v40 = thread_index; v40 < 32; v40 += 256) {
+        float v41 = 0.0f;
+        for (int v42 = 0; v42 < 8; v42 += 1) {
+            const float v44 = maxima_of[v42];
+            const float v45 = v44 - v27;
+            const float v46 = expf(v45);
+            const float v47 = mixtures_of[v42 * 32 + v40];
+            const float v48 = fmaf(v46, v47, v41);
+            v41 = v48;
+        }
+        const float v49 = v41 / v32;
+        mixed[group_y * 128 + group_x * 32 + v40] = v49;
+    }
+}

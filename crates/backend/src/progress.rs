@@ -13,6 +13,8 @@ pub enum Stage {
     Restore,
     /// Packed weights are written for later runs.
     Store,
+    /// Kernels are compiled; counted in bytes of their text.
+    Compile,
 }
 
 impl fmt::Display for Stage {
@@ -22,6 +24,7 @@ impl fmt::Display for Stage {
             Self::Pack => "packing weights",
             Self::Restore => "reading packed weights",
             Self::Store => "storing packed weights",
+            Self::Compile => "compiling kernels",
         })
     }
 }

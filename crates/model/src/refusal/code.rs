@@ -185,4 +185,32 @@ codes! {
         what "An option of the device is outside what the device or the model allows."
         why "An option that is clipped or ignored measures something else than what was asked for."
         remedy "Use a value in the stated range; see `tilewright doctor` for what this machine has.";
+    783 CudaDriverMissing "cuda_driver_missing"
+        what "The NVIDIA driver's library is not on this machine, or does not answer."
+        why "Nothing of an NVIDIA GPU can be reached without it."
+        remedy "Install NVIDIA's driver, or use --device cpu.";
+    784 CudaDriverTooOld "cuda_driver_too_old"
+        what "The NVIDIA driver is older than the functions called or than the code that the compiler found makes."
+        why "Such code fails when it is loaded, or worse, later."
+        remedy "Update the driver, or install an NVRTC of the driver's major version (pip install nvidia-cuda-nvrtc-cu12).";
+    785 GpuTooOld "gpu_too_old"
+        what "The GPU's compute capability is below 7.5."
+        why "The kernels use instructions that it does not have."
+        remedy "Use a newer GPU, or --device cpu.";
+    786 NvrtcMissing "nvrtc_missing"
+        what "NVRTC, which compiles the kernels, was not found."
+        why "Kernels are compiled for the model's shape at its first use."
+        remedy "pip install nvidia-cuda-nvrtc, or install the CUDA toolkit, or name the library in TILEWRIGHT_NVRTC.";
+    787 KernelUncompilable "kernel_uncompilable"
+        what "NVRTC did not compile a kernel."
+        why "There is no other code to run in its place."
+        remedy "Try another version of NVRTC, and report the log with the GPU's name.";
+    788 DeviceFailed "device_failed"
+        what "A call to the device's driver failed, or a kernel did."
+        why "Whatever was computed since is not known to be right."
+        remedy "Open the model again; if it persists, see `tilewright doctor` and the system's log.";
+    789 DeviceTimeout "device_timeout"
+        what "A part of the GPU waited past its deadline for another part."
+        why "Waiting on would hang the GPU; the findings say who waited for what."
+        remedy "Open the model again; make sure that no other program holds multiprocessors of the GPU.";
 }

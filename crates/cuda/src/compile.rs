@@ -1,0 +1,69 @@
+//! From kernel texts to CUBINs: constants in front, the cache asked first, NVRTC only when it has none.
+
+use tilewright_backend::{Progress, Stage};
+use tilewright_model::Refusal;
+
+use crate::cache::Cache;
+use crate::nvrtc::Compiler;
+
+/// Machine code of a text, and what is worth saying about how it came to be.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// The CUBIN.
+    pub cubin: Vec<u8>,
+    /// Whether it was compiled now.
+    pub compiled: bool,
+    /// One line a remark: a cache that could not be written.
+    pub notes: Vec<String>,
+}
+
+/// Options that every text is compiled with.
+fn options(arch: &str) -> Vec<String> {
+    vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_owned(), "-default-device".to_owned()]
+}
+
+/// Compiles `text` for `arch`, unless the user's cache holds the result of an earlier run.
+///
+/// # Errors
+/// `nvrtc_missing`, `cuda_driver_too_old`, `kernel_uncompilable`.
+pub fn compile(
+    text: &str,
+    arch: &str,
+    driver: Option<(u32, u32)>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Kernels, Refusal> {
+    compile_with(Cache::of_user().as_ref(), text, arch, driver, progress)
+}
+
+fn compile_with(
+    cache: Option<&Cache>,
+    text: &str,
+    arch: &str,
+    driver: Option<(u32, u32)>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Kernels, Refusal> {
+    let options = options(arch);
+    // The driver is part of the key: code made for one may be refused by another.
+    let driver_key = format!("{driver:?}");
+    let mut parts: Vec<&[u8]> = vec![text.as_bytes(), driver_key.as_bytes()];
+    parts.extend(options.iter().map(|o| o.as_bytes()));
+    let key = Cache::key(&parts);
+    if let Some(cubin) = cache.and_then(|cache| cache.get(&key)) {
+        return Ok(Kernels { cubin, compiled: false, notes: Vec::new() });
+    }
+    let compiler = Compiler::find(driver)?;
+    let total = text.len() as u64;
+    progress(Progress { stage: Stage::Compile, done: 0, total });
+    let (cubin, _) = compiler.cubin(text, arch, &options)?;
+    progress(Progress { stage: Stage::Compile, done: total, total });
+    let stored = cache.map(|cache| cache.put(&key, &cubin));
+    let notes = match stored {
+        Some(Err(e)) => vec![format!("kernels are compiled again next time: the cache cannot be written ({e})")],
+        None => vec!["kernels are compiled again next time: there is no folder for caches".to_owned()],
+        Some(Ok(())) => Vec::new(),
+    };
+    Ok(Kernels { cubin, compiled: true, notes })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Compiling, with the NVRTC of this machine where there is one.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+use super::*;
+use tilewright_model::Code;
+
+const TEXT: &str = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }";
+
+#[test]
+fn compiled_once_then_taken_from_the_cache() {
+    if let Err(refusal) = Compiler::find(None) {
+        eprintln!("skipped: {refusal}");
+        assert_eq!(refusal.code(), Code::NvrtcMissing);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(folder.path().to_path_buf());
+    let mut stages = Vec::new();
+    let mut run = |text: &str, arch: &str| {
+        compile_with(Some(&cache), text, arch, None, &mut |p| stages.push((p.stage, p.done, p.total))).unwrap()
+    };
+    let first = run(TEXT, "sm_90a");
+    assert!(first.compiled && first.cubin.starts_with(b"\x7fELF") && first.notes.is_empty());
+    let again = run(TEXT, "sm_90a");
+    assert!(!again.compiled && again.cubin == first.cubin);
+    assert!(run(TEXT, "sm_80").compiled, "another architecture is other code");
+    assert!(run(&format!("{TEXT} "), "sm_90a").compiled, "another text is other code");
+    let total = TEXT.len() as u64;
+    assert_eq!(stages[..2], [(Stage::Compile, 0, total), (Stage::Compile, total, total)]);
+}
+
+#[test]
+fn a_text_with_an_error_is_refused_with_the_log() {
+    if let Err(refusal) = Compiler::find(None) {
+        eprintln!("skipped: {refusal}");
+        return;
+    }
+    let refusal = compile_with(None, "__global__ void k() { undeclared = 1; }", "sm_80", None, &mut |_| ()).unwrap_err();
+    assert_eq!(refusal.code(), Code::KernelUncompilable);
+    assert!(refusal.to_string().contains("undeclared"), "{refusal}");
+}
+
+#[test]
+fn a_compiler_newer_than_the_driver_is_not_used() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    assert!(Compiler::find(Some(compiler.version())).is_ok());
+    let refusal = Compiler::find(Some((9, 0))).unwrap_err();
+    assert_eq!(refusal.code(), Code::CudaDriverTooOld);
+    assert!(refusal.to_string().contains(&compiler.place().display().to_string()), "{refusal}");
+}

@@ -1,0 +1,4 @@
+//! Calls into libraries that know no Rust: the driver and NVRTC.
+
+pub(crate) mod driver;
+pub(crate) mod nvrtc;

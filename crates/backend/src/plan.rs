@@ -32,6 +32,8 @@ pub enum KvFormat {
     F32,
     /// IEEE binary16.
     F16,
+    /// bfloat16.
+    Bf16,
 }
 
 impl fmt::Display for KvFormat {
@@ -39,6 +41,7 @@ impl fmt::Display for KvFormat {
         f.write_str(match self {
             Self::F32 => "f32",
             Self::F16 => "f16",
+            Self::Bf16 => "bf16",
         })
     }
 }

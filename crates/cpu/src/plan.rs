@@ -68,12 +68,15 @@ fn check_ranges(config: &Config, options: &CpuOptions) -> Result<(), Refusal> {
         ("prefill chunk", options.prefill_chunk, MAX_CHUNK),
     ];
     let outside = |value: usize, most: usize| value == 0 || value > most;
-    let findings: Vec<Finding> = ranges
+    let mut findings: Vec<Finding> = ranges
         .iter()
         .filter_map(|(what, value, most)| Some((what, (*value)?, *most)))
         .filter(|(_, value, most)| outside(*value, *most))
         .map(|(what, value, most)| Finding::new(*what, format!("1 to {most}"), value))
         .collect();
+    if options.kv == Some(KvFormat::Bf16) {
+        findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
+    }
     Refusal::check(Code::DeviceOptionInvalid, findings)
 }
 
@@ -100,7 +103,7 @@ impl Sizes {
         let per_token = layers + 4 * config.hidden as u64 + head;
         let element = match kv {
             KvFormat::F32 => 4,
-            KvFormat::F16 => 2,
+            KvFormat::F16 | KvFormat::Bf16 => 2,
         };
         Self {
             weights: per_token + if config.tied { 0 } else { head },

@@ -58,7 +58,9 @@ fn compile_with(
     progress(Progress { stage: Stage::Compile, done: total, total });
     let stored = cache.map(|cache| cache.put(&key, &cubin));
     let notes = match stored {
-        Some(Err(e)) => vec![format!("kernels are compiled again next time: the cache cannot be written ({e})")],
+        Some(Err(e)) => {
+            vec![format!("kernels are compiled again next time: the cache cannot be written ({e})")]
+        }
         None => vec!["kernels are compiled again next time: there is no folder for caches".to_owned()],
         Some(Ok(())) => Vec::new(),
     };

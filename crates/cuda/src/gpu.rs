@@ -53,7 +53,9 @@ fn check_driver(version: Option<(u32, u32)>) -> Result<(u32, u32), Refusal> {
             expected,
             format!("one that serves CUDA {major}.{minor} at most"),
         )),
-        None => Err(Refusal::new(Code::CudaDriverMissing, "NVIDIA driver", expected, "one that does not answer")),
+        None => {
+            Err(Refusal::new(Code::CudaDriverMissing, "NVIDIA driver", expected, "one that does not answer"))
+        }
     }
 }
 

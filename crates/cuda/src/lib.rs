@@ -4,14 +4,34 @@
 //! name with the remedy. [`find`] says what a GPU is; [`resolve_plan`] decides everything from facts; [`open`](fn@open)
 //! compiles (or takes from the cache) the kernels, uploads a checkpoint's weights and gives a resident model.
 //!
+//! Two paths. The plain one runs one kernel a stage and takes every shape: prompts and batches. The persistent one, where a
+//! GPU and a shape allow it, runs many tokens of one sequence in one launch. Each repeats bit for bit, and a row's bits do
+//! not depend on how rows are grouped within a path; the two differ by rounding.
+//!
 //! Absent on purpose: other devices, sampling, tokens as text.
 
 mod cache;
 mod compile;
+mod decoder;
+mod device;
 mod gpu;
+mod kv;
 mod nvrtc;
+mod open;
+mod options;
+mod persistent;
+mod plan;
 mod raw;
+mod resident;
+mod rope;
+mod stages;
+pub mod text;
+mod weights;
 
 pub use compile::{Kernels, compile};
 pub use gpu::{Gpu, count, find};
 pub use nvrtc::{Compiler, search};
+pub use open::{open, open_model};
+pub use options::CudaOptions;
+pub use plan::resolve_plan;
+pub use resident::CudaModel;

@@ -75,8 +75,13 @@ impl Compiler {
                 Failure::Call(name, why) => format!("{name}: {why}"),
                 Failure::Text(log) => log,
             };
-            Refusal::new(Code::KernelUncompilable, format!("kernels for {arch}"), "a text that NVRTC compiles", got)
-                .at(self.place.display())
+            Refusal::new(
+                Code::KernelUncompilable,
+                format!("kernels for {arch}"),
+                "a text that NVRTC compiles",
+                got,
+            )
+            .at(self.place.display())
         })
     }
 }

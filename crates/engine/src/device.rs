@@ -1,9 +1,9 @@
-//! Which device serves a request. Pure: it looks at the request and at what this build has.
+//! Which device serves a request, from the request and from what this build and machine have.
 
-use tilewright_backend::DeviceKind;
-use tilewright_model::{Code, Refusal};
+use tilewright_backend::{DeviceKind, KvFormat};
+use tilewright_model::{Code, Refusal, WeightFormat};
 
-use crate::DeviceRequest;
+use crate::{DeviceRequest, OpenOptions, gpu};
 
 /// The device chosen and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,17 +18,57 @@ impl DeviceRequest {
     /// Chooses the device.
     ///
     /// # Errors
-    /// `device_unavailable` when the device asked for is not in this build: a request never moves to another device.
+    /// As [`OpenOptions::choose_device`].
     pub fn choose(self) -> Result<DeviceChoice, Refusal> {
-        let cpu = |reason: &str| Ok(DeviceChoice { kind: DeviceKind::Cpu, reason: reason.to_owned() });
-        match self {
-            Self::Auto => cpu("auto: the only device of this build"),
-            Self::Cpu => cpu("asked for"),
-            Self::Cuda(_) | Self::Metal => {
-                Err(Refusal::new(Code::DeviceUnavailable, "device", "a device of this build (cpu)", self))
+        OpenOptions { device: self, ..OpenOptions::default() }.choose_device()
+    }
+}
+
+impl OpenOptions {
+    /// Chooses the device: the one asked for, or with `auto` the first GPU that can honour the other options, else the
+    /// processor; the reason says which and why.
+    ///
+    /// # Errors
+    /// Why the device asked for cannot be used, by name (`device_unavailable`, `cuda_driver_missing`, ...): a request
+    /// never moves to another device.
+    pub fn choose_device(&self) -> Result<DeviceChoice, Refusal> {
+        let choice = |kind, reason: String| Ok(DeviceChoice { kind, reason });
+        match self.device {
+            DeviceRequest::Cpu => choice(DeviceKind::Cpu, "asked for".to_owned()),
+            DeviceRequest::Cuda(n) => choice(DeviceKind::Cuda(n), format!("asked for: {}", gpu::find(n)?)),
+            DeviceRequest::Metal => {
+                Err(Refusal::new(Code::DeviceUnavailable, "device", "a device of this build", self.device))
+            }
+            DeviceRequest::Auto => {
+                let (kind, why) = match self.only_cpu() {
+                    Some(option) => (DeviceKind::Cpu, format!("{option} is for the processor")),
+                    None => match gpu::find(0) {
+                        Ok(name) => (DeviceKind::Cuda(0), name),
+                        Err(refusal) => {
+                            (DeviceKind::Cpu, format!("no NVIDIA GPU is used, {}", brief(&refusal)))
+                        }
+                    },
+                };
+                choice(kind, format!("auto: {why}"))
             }
         }
     }
+
+    /// An option that only the processor honours.
+    fn only_cpu(&self) -> Option<String> {
+        let weights = self.weights.filter(|w| matches!(w, WeightFormat::Int8 | WeightFormat::Int4));
+        let kv = self.kv.filter(|kv| *kv == KvFormat::F16);
+        weights
+            .map(|w| format!("{w} weights"))
+            .or_else(|| kv.map(|kv| format!("a KV cache of {kv}")))
+            .or_else(|| self.threads.map(|n| format!("a number of threads ({n})")))
+    }
+}
+
+/// A refusal in a few words.
+fn brief(refusal: &Refusal) -> String {
+    let found = refusal.findings().first().map(|f| format!(": {} {}", f.what, f.got)).unwrap_or_default();
+    format!("{}{found}", refusal.code().name())
 }
 
 #[cfg(test)]

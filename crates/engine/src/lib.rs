@@ -33,6 +33,7 @@ mod event;
 #[cfg(test)]
 mod fake;
 mod generation;
+mod gpu;
 mod lease;
 mod open;
 mod opening;

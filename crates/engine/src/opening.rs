@@ -3,19 +3,23 @@
 
 use std::time::Instant;
 
-use tilewright_backend::{Plan, Progress};
+use tilewright_backend::{DeviceKind, Plan, Progress};
 use tilewright_cpu::{CpuOptions, Host};
 use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
 
-use crate::{Engine, EngineParts, OpenOptions, Source};
+use crate::{Engine, EngineParts, OpenOptions, Source, gpu};
 
-/// What opening would decide, from facts alone: no weights are read and no device is touched.
+/// What opening would decide, from facts alone: no weights are read and nothing is put on a device.
 ///
 /// # Errors
-/// `device_unavailable`, `device_option_invalid`, `out_of_memory`.
+/// `device_option_invalid`, `out_of_memory`, or why the device asked for cannot be used.
 pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) -> Result<Plan, Refusal> {
-    options.device.choose()?;
-    tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
+    match options.choose_device()?.kind {
+        DeviceKind::Cuda(n) => gpu::resolve_plan(n, config, stored, options),
+        DeviceKind::Cpu | DeviceKind::Metal => {
+            tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
+        }
+    }
 }
 
 impl Engine {
@@ -29,7 +33,7 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Refusal> {
         let start = Instant::now();
-        let device = options.device.choose()?;
+        let device = options.choose_device()?;
         let checkpoint = match &source {
             Source::Embedded => Checkpoint::embedded()?,
             Source::Path(path) => Checkpoint::open(path)?,
@@ -39,11 +43,16 @@ impl Engine {
             .is_some()
             .then(|| Tokenizer::from_checkpoint(&checkpoint))
             .transpose()?;
-        let mut cpu = cpu_options(options);
-        if source == Source::Embedded {
-            cpu.cache = None;
-        }
-        let resident = tilewright_cpu::open(&checkpoint, &cpu, progress)?;
+        let resident = match device.kind {
+            DeviceKind::Cuda(n) => gpu::open(n, &checkpoint, options, progress)?,
+            DeviceKind::Cpu | DeviceKind::Metal => {
+                let mut cpu = cpu_options(options);
+                if source == Source::Embedded {
+                    cpu.cache = None;
+                }
+                tilewright_cpu::open(&checkpoint, &cpu, progress)?
+            }
+        };
         let parts = EngineParts {
             device,
             tokenizer,

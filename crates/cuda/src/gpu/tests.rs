@@ -35,12 +35,8 @@ fn a_gpu_is_found_or_refused_by_a_code_of_its_own() {
         }
         Err(refusal) => {
             eprintln!("skipped: no GPU to look at: {refusal}");
-            let known = [
-                Code::CudaDriverMissing,
-                Code::CudaDriverTooOld,
-                Code::DeviceUnavailable,
-                Code::GpuTooOld,
-            ];
+            let known =
+                [Code::CudaDriverMissing, Code::CudaDriverTooOld, Code::DeviceUnavailable, Code::GpuTooOld];
             assert!(known.contains(&refusal.code()), "{refusal}");
         }
     }

@@ -7,13 +7,16 @@ use super::*;
 #[test]
 fn packages_of_the_newest_python_come_first() {
     let prefix = tempfile::tempdir().unwrap();
-    for folder in ["python3.9/site-packages", "python3.12/site-packages", "python3.12/dist-packages", "python3", "perl"] {
+    for folder in
+        ["python3.9/site-packages", "python3.12/site-packages", "python3.12/dist-packages", "python3", "perl"]
+    {
         std::fs::create_dir_all(prefix.path().join("lib").join(folder)).unwrap();
     }
     let lib = prefix.path().join("lib");
-    let want: Vec<PathBuf> = ["python3.12/site-packages", "python3.12/dist-packages", "python3.9/site-packages"]
-        .map(|p| lib.join(p))
-        .into();
+    let want: Vec<PathBuf> =
+        ["python3.12/site-packages", "python3.12/dist-packages", "python3.9/site-packages"]
+            .map(|p| lib.join(p))
+            .into();
     assert_eq!(site_packages(prefix.path()), want);
 }
 

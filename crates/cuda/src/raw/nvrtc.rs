@@ -62,10 +62,7 @@ impl Nvrtc {
             let create: Symbol<'_, Create> = self.get(c"nvrtcCreateProgram", "nvrtcCreateProgram")?;
             let name = c"kernels.cu".as_ptr();
             let none = std::ptr::null();
-            self.check(
-                "nvrtcCreateProgram",
-                create(&raw mut program, text.as_ptr(), name, 0, none, none),
-            )?;
+            self.check("nvrtcCreateProgram", create(&raw mut program, text.as_ptr(), name, 0, none, none))?;
             let result = self.compile(program, &options);
             let destroy: Symbol<'_, unsafe extern "C" fn(*mut Program) -> c_int> =
                 self.get(c"nvrtcDestroyProgram", "nvrtcDestroyProgram")?;
@@ -89,9 +86,14 @@ impl Nvrtc {
         };
         // SAFETY: the names are a size and a getter of the same thing.
         let log = unsafe {
-            self.bytes(program, (c"nvrtcGetProgramLogSize", "nvrtcGetProgramLogSize"), (c"nvrtcGetProgramLog", "nvrtcGetProgramLog"))?
+            self.bytes(
+                program,
+                (c"nvrtcGetProgramLogSize", "nvrtcGetProgramLogSize"),
+                (c"nvrtcGetProgramLog", "nvrtcGetProgramLog"),
+            )?
         };
-        let log = String::from_utf8_lossy(&log).trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned();
+        let log =
+            String::from_utf8_lossy(&log).trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned();
         // 6: the text has errors, which the log names.
         if status == 6 {
             return Err(Failure::Text(log));
@@ -99,7 +101,11 @@ impl Nvrtc {
         self.check("nvrtcCompileProgram", status)?;
         // SAFETY: as above.
         let cubin = unsafe {
-            self.bytes(program, (c"nvrtcGetCUBINSize", "nvrtcGetCUBINSize"), (c"nvrtcGetCUBIN", "nvrtcGetCUBIN"))?
+            self.bytes(
+                program,
+                (c"nvrtcGetCUBINSize", "nvrtcGetCUBINSize"),
+                (c"nvrtcGetCUBIN", "nvrtcGetCUBIN"),
+            )?
         };
         Ok((cubin, log))
     }

@@ -5,15 +5,31 @@ use super::*;
 #[test]
 fn auto_says_why() {
     let choice = DeviceRequest::Auto.choose().unwrap();
-    assert_eq!(choice.kind, DeviceKind::Cpu);
-    assert!(choice.reason.starts_with("auto: "), "{}", choice.reason);
+    assert!(choice.reason.starts_with("auto: ") && choice.reason.len() > 10, "{}", choice.reason);
+    assert_eq!(choice.kind, if gpu::find(0).is_ok() { DeviceKind::Cuda(0) } else { DeviceKind::Cpu });
 }
 
 #[test]
-fn a_device_this_build_lacks_is_refused_and_not_replaced() {
-    for request in [DeviceRequest::Cuda(0), DeviceRequest::Cuda(3), DeviceRequest::Metal] {
-        let refusal = request.choose().unwrap_err();
-        assert_eq!(refusal.code(), Code::DeviceUnavailable);
-        assert_eq!(refusal.findings()[0].got, request.to_string());
+fn auto_honours_the_other_options() {
+    for (options, word) in [
+        (OpenOptions { weights: Some(WeightFormat::Int8), ..OpenOptions::default() }, "int8"),
+        (OpenOptions { kv: Some(KvFormat::F16), ..OpenOptions::default() }, "f16"),
+        (OpenOptions { threads: Some(3), ..OpenOptions::default() }, "3"),
+    ] {
+        let choice = options.choose_device().unwrap();
+        assert_eq!(choice.kind, DeviceKind::Cpu);
+        assert!(choice.reason.contains(word), "{}", choice.reason);
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_used_is_refused_and_not_replaced() {
+    let refusal = DeviceRequest::Metal.choose().unwrap_err();
+    assert_eq!(refusal.code(), Code::DeviceUnavailable);
+    for n in [0, 4096] {
+        match DeviceRequest::Cuda(n).choose() {
+            Ok(choice) => assert_eq!(choice.kind, DeviceKind::Cuda(n)),
+            Err(refusal) => assert_eq!(refusal, gpu::find(n).unwrap_err()),
+        }
     }
 }

@@ -88,8 +88,9 @@ fn weight_formats() -> impl TypedValueParser<Value = WeightFormat> {
 }
 
 fn kv_formats() -> impl TypedValueParser<Value = KvFormat> {
-    PossibleValuesParser::new(["f32", "f16"]).map(|name| match name.as_str() {
+    PossibleValuesParser::new(["f32", "f16", "bf16"]).map(|name| match name.as_str() {
         "f16" => KvFormat::F16,
+        "bf16" => KvFormat::Bf16,
         _ => KvFormat::F32,
     })
 }

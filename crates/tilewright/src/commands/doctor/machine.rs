@@ -7,6 +7,7 @@ use std::{env, fs};
 use serde_json::{Value, json};
 use tilewright_cpu::Host;
 use tilewright_engine::{DeviceRequest, user_cache_folder};
+use tilewright_model::Refusal;
 
 use crate::console::bytes;
 
@@ -24,8 +25,11 @@ impl Machine {
     pub(super) fn look() -> Self {
         let kinds = [DeviceRequest::Cpu, DeviceRequest::Cuda(0), DeviceRequest::Metal];
         let device = |request: DeviceRequest| {
-            let refused = "not in this build".to_owned();
-            (request, request.choose().map(|_| "usable".to_owned()).map_err(|_| refused))
+            let why = |refusal: Refusal| {
+                let found = refusal.findings().first().map(|f| format!(", {}: {}", f.what, f.got));
+                format!("{}{}", refusal.code().name(), found.unwrap_or_default())
+            };
+            (request, request.choose().map(|choice| format!("usable, {}", choice.reason)).map_err(why))
         };
         Self {
             host: Host::detect(),

@@ -1,0 +1,172 @@
+//! The persistent decoder on the GPU: its tape, its exchange buffers, and one launch.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaModule};
+use tilewright_model::{Config, Refusal};
+
+use crate::device::{Buffer, Device, function};
+use crate::gpu::failed;
+use crate::kv::KvCache;
+use crate::persistent::{ENDS, Params, STEPS, THREADS, Tape, WORKERS, link_words, shared_bytes, timeout};
+use crate::raw::launch::{Arg, Grid, allow_shared};
+use crate::weights::Weights;
+
+/// Time that a launch of one token may take, and what each further token adds.
+const DEADLINE_NS: u64 = 2_000_000_000;
+const DEADLINE_STEP_NS: u64 = 10_000_000;
+
+/// The decoder and what it works with.
+pub(crate) struct Decoder {
+    decode: CudaFunction,
+    tape: Buffer,
+    stride: usize,
+    /// Bytes of dynamic shared memory of a block.
+    shared: u32,
+    link: Buffer,
+    forced: Buffer,
+    out: Buffer,
+    logits: Buffer,
+    abort: Buffer,
+    /// Counts layers and tokens; every word exchanged carries it.
+    epoch: u32,
+    layers: u32,
+    /// Time in all; shorter in a test of what happens when it is over.
+    pub(crate) deadline_ns: Option<u64>,
+    /// Number of a worker that stays away, from 1, in such a test.
+    pub(crate) fault: u32,
+}
+
+/// What one launch decodes.
+pub(crate) struct Run<'a> {
+    pub(crate) cache: &'a KvCache,
+    /// Of the first token.
+    pub(crate) position: usize,
+    /// The token fed first.
+    pub(crate) token: u32,
+    /// Tokens to decode at most; up to [`STEPS`].
+    pub(crate) steps: usize,
+    /// Ids after which nothing is decoded.
+    pub(crate) ends: &'a [u32],
+    /// Where RoPE's table lies.
+    pub(crate) rope: u64,
+}
+
+impl Decoder {
+    /// Packs `weights` into tapes.
+    pub(crate) fn new(
+        device: &Device,
+        module: &Arc<CudaModule>,
+        config: &Config,
+        weights: &Weights,
+    ) -> Result<Self, Refusal> {
+        let (tape, decode) = (Tape::new(config), function(module, "decode")?);
+        let shared = shared_bytes(config) as u32;
+        allow_shared(&decode, shared).map_err(|e| failed("shared memory", e))?;
+        let buffer = device.zeros(tape.bytes())?;
+        let pack = function(module, "pack")?;
+        let launch = |matrix: u64, first: usize, kind: u32, columns: usize, chunks: usize| {
+            let args = [
+                Arg::U64(matrix),
+                Arg::U64(buffer.address),
+                Arg::U64(tape.stride() as u64),
+                Arg::U32(first as u32),
+                Arg::U32(kind),
+                Arg::U32(columns as u32),
+                Arg::U32(chunks as u32),
+            ];
+            let blocks = (chunks.div_ceil(2) as u32, WORKERS as u32);
+            device.launch(&pack, Grid { blocks, threads: 1024, shared: 0, cooperative: false }, &args)
+        };
+        let columns = [config.hidden, config.q_width(), config.hidden, config.intermediate];
+        for (index, layer) in weights.layers.iter().enumerate() {
+            let mut first = index * tape.layer();
+            let matrices = [&layer.qkv, &layer.o, &layer.gate_up, &layer.down];
+            for (kind, matrix) in matrices.into_iter().enumerate() {
+                launch(matrix.address, first, kind as u32, columns[kind], tape.stages[kind])?;
+                first += tape.stages[kind];
+            }
+        }
+        launch(weights.head(), config.layers * tape.layer(), 4, config.hidden, tape.head)?;
+        device.wait()?;
+        Ok(Self {
+            decode,
+            tape: buffer,
+            stride: tape.stride(),
+            shared,
+            link: device.zeros(link_words(config) * 8)?,
+            forced: device.upload(&[0xff; STEPS * 4])?,
+            out: device.zeros(STEPS * 4)?,
+            logits: device.zeros(config.vocab * 4)?,
+            abort: device.zeros(32)?,
+            epoch: 1,
+            layers: config.layers as u32,
+            deadline_ns: None,
+            fault: 0,
+        })
+    }
+
+    /// Decodes: the ids chosen, as many as were decoded. `logits`, if asked for, are those of the last step, which must
+    /// then be the only one.
+    ///
+    /// # Errors
+    /// `device_timeout` when a part of the GPU waited in vain, `device_failed`.
+    pub(crate) fn run(
+        &mut self,
+        device: &Device,
+        weights: &Weights,
+        run: &Run<'_>,
+        logits: Option<&mut [f32]>,
+    ) -> Result<Vec<u32>, Refusal> {
+        let steps = run.steps.min(STEPS);
+        device.write(&mut self.forced, 0, &run.token.to_le_bytes())?;
+        device.write(&mut self.out, 0, &vec![0xff; steps * 4])?;
+        let mut ends = [-1; ENDS];
+        for (to, id) in ends.iter_mut().zip(run.ends) {
+            *to = i32::try_from(*id).unwrap_or(-1);
+        }
+        let params = Params {
+            tape: self.tape.address,
+            tape_stride: self.stride as u64,
+            embedding: weights.embedding.address,
+            norms: weights.norms.address,
+            head_norms: weights.head_norms.as_ref().map_or(0, |b| b.address),
+            rope: run.rope,
+            kv: run.cache.address(),
+            kv_blocks: run.cache.blocks as u64,
+            link: self.link.address,
+            forced: self.forced.address,
+            out: self.out.address,
+            logits: if logits.is_some() { self.logits.address } else { 0 },
+            abort_word: self.abort.address,
+            position: run.position as u32,
+            steps: steps as u32,
+            epoch: self.epoch,
+            fault: self.fault,
+            ends,
+            deadline_ns: self.deadline_ns.unwrap_or(DEADLINE_NS + steps as u64 * DEADLINE_STEP_NS),
+        };
+        device.launch(
+            &self.decode,
+            Grid { blocks: (WORKERS as u32, 1), threads: THREADS, shared: self.shared, cooperative: true },
+            &[Arg::Params(Box::new(params))],
+        )?;
+        let mut out = vec![0i32; steps];
+        device.read(&self.out, 0, bytemuck::cast_slice_mut(&mut out))?;
+        let mut record = [0u32; 5];
+        device.read(&self.abort, 0, bytemuck::cast_slice_mut(&mut record))?;
+        if record[0] != 0 {
+            // Words of the launch that failed must not pass for words of the next.
+            device.clear(&mut self.abort)?;
+            device.clear(&mut self.link)?;
+            self.epoch = 1;
+            return Err(timeout(record));
+        }
+        let ids: Vec<u32> = out.into_iter().map_while(|id| u32::try_from(id).ok()).collect();
+        self.epoch = self.epoch.wrapping_add(ids.len() as u32 * (self.layers + 1));
+        if let Some(logits) = logits {
+            device.read(&self.logits, 0, bytemuck::cast_slice_mut(logits))?;
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,96 @@
+//! One GPU with one stream: memory, copies and kernels, in order.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream};
+use cudarc::nvrtc::Ptx;
+use tilewright_model::Refusal;
+
+use crate::gpu::failed;
+use crate::raw::launch::{Arg, Grid, address, allocate, launch};
+
+/// A GPU in use. Everything is done in the order it is asked for.
+pub(crate) struct Device {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+}
+
+/// Memory on the GPU; freed when dropped.
+pub(crate) struct Buffer {
+    slice: CudaSlice<u8>,
+    /// Of the first byte.
+    pub(crate) address: u64,
+}
+
+impl Buffer {
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.slice.len()
+    }
+}
+
+impl Device {
+    pub(crate) fn open(ordinal: usize) -> Result<Self, Refusal> {
+        let context = CudaContext::new(ordinal).map_err(|e| failed("opening the GPU", e))?;
+        let stream = context.default_stream();
+        Ok(Self { context, stream })
+    }
+
+    /// `bytes` bytes, all zero.
+    pub(crate) fn zeros(&self, bytes: usize) -> Result<Buffer, Refusal> {
+        let bytes = bytes.max(16);
+        let what = format!("{bytes} bytes on the GPU");
+        let mut slice = allocate(&self.stream, bytes).map_err(|e| failed(&what, e))?;
+        self.stream.memset_zeros(&mut slice).map_err(|e| failed(&what, e))?;
+        let address = address(&self.stream, &slice);
+        Ok(Buffer { slice, address })
+    }
+
+    /// A copy of `bytes`.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Buffer, Refusal> {
+        let mut buffer = self.zeros(bytes.len())?;
+        self.write(&mut buffer, 0, bytes)?;
+        Ok(buffer)
+    }
+
+    /// Copies `bytes` to `buffer` from byte `at` on.
+    pub(crate) fn write(&self, buffer: &mut Buffer, at: usize, bytes: &[u8]) -> Result<(), Refusal> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut view = buffer.slice.slice_mut(at..at + bytes.len());
+        self.stream.memcpy_htod(bytes, &mut view).map_err(|e| failed("a copy to the GPU", e))
+    }
+
+    /// Makes every byte zero.
+    pub(crate) fn clear(&self, buffer: &mut Buffer) -> Result<(), Refusal> {
+        self.stream.memset_zeros(&mut buffer.slice).map_err(|e| failed("clearing memory", e))
+    }
+
+    /// Copies from byte `at` of `buffer` on, once everything before is done.
+    pub(crate) fn read(&self, buffer: &Buffer, at: usize, bytes: &mut [u8]) -> Result<(), Refusal> {
+        let view = buffer.slice.slice(at..at + bytes.len());
+        self.stream.memcpy_dtoh(&view, bytes).map_err(|e| failed("a copy from the GPU", e))?;
+        self.wait()
+    }
+
+    /// Waits until everything asked for is done.
+    pub(crate) fn wait(&self) -> Result<(), Refusal> {
+        self.stream.synchronize().map_err(|e| failed("a kernel", e))
+    }
+
+    /// Loads machine code.
+    pub(crate) fn module(&self, cubin: Vec<u8>) -> Result<Arc<CudaModule>, Refusal> {
+        self.context.load_module(Ptx::from_binary(cubin)).map_err(|e| failed("loading kernels", e))
+    }
+
+    /// Starts a kernel.
+    pub(crate) fn launch(&self, function: &CudaFunction, grid: Grid, args: &[Arg]) -> Result<(), Refusal> {
+        launch(&self.stream, function, grid, args).map_err(|e| failed("starting a kernel", e))
+    }
+}
+
+/// A kernel of a module, by name.
+pub(crate) fn function(module: &Arc<CudaModule>, name: &str) -> Result<CudaFunction, Refusal> {
+    module.load_function(name).map_err(|e| failed(name, e))
+}

@@ -1,0 +1,92 @@
+//! Keys and values of a sequence, and how they lie in memory.
+//!
+//! `[layers][kv_heads][K, V][blocks][32 positions x head_dim]`. Inside a block either position by position, or, where the
+//! persistent decoder reads it, as the fragments that its matrix instructions take: keys with positions as rows, values
+//! with dims as rows.
+
+use half::bf16;
+use tilewright_backend::KvFormat;
+use tilewright_model::{Config, Refusal};
+
+use crate::device::{Buffer, Device};
+
+/// Positions of a block.
+pub(crate) const BLOCK: usize = 32;
+
+/// The cache of one sequence.
+pub(crate) struct KvCache {
+    buffer: Buffer,
+    /// Blocks a head.
+    pub(crate) blocks: usize,
+    format: KvFormat,
+    fragments: bool,
+}
+
+impl KvCache {
+    /// Room for `positions`, all zero.
+    pub(crate) fn new(
+        device: &Device,
+        config: &Config,
+        format: KvFormat,
+        fragments: bool,
+        positions: usize,
+    ) -> Result<Self, Refusal> {
+        let blocks = positions.div_ceil(BLOCK).max(1);
+        let element = if format == KvFormat::Bf16 { 2 } else { 4 };
+        let bytes = config.layers * config.kv_width() * 2 * blocks * BLOCK * element;
+        // Zero, since what lies past the last position is multiplied by zero: it must be a number.
+        Ok(Self { buffer: device.zeros(bytes)?, blocks, format, fragments })
+    }
+
+    /// Of the first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.buffer.address
+    }
+
+    /// Keys and values of a layer, each `[kv_heads, len, head_dim]`.
+    pub(crate) fn copy(
+        &self,
+        device: &Device,
+        config: &Config,
+        layer: usize,
+        len: usize,
+    ) -> Result<(Vec<f32>, Vec<f32>), Refusal> {
+        let (dim, heads) = (config.head_dim, config.kv_heads);
+        let block = BLOCK * dim;
+        let half = self.blocks * block;
+        let bytes = self.buffer.len() / config.layers;
+        let mut raw = vec![0u8; bytes];
+        device.read(&self.buffer, layer * bytes, &mut raw)?;
+        let value = |at: usize| match self.format {
+            KvFormat::Bf16 => bf16::from_le_bytes([raw[2 * at], raw[2 * at + 1]]).to_f32(),
+            _ => f32::from_le_bytes([raw[4 * at], raw[4 * at + 1], raw[4 * at + 2], raw[4 * at + 3]]),
+        };
+        let read = |values: bool| {
+            let mut out = Vec::with_capacity(heads * len * dim);
+            for head in 0..heads {
+                let base = (2 * head + usize::from(values)) * half;
+                for position in 0..len {
+                    let base = base + position / BLOCK * block;
+                    out.extend((0..dim).map(|d| value(base + self.place(position % BLOCK, d, dim, values))));
+                }
+            }
+            out
+        };
+        Ok((read(false), read(true)))
+    }
+
+    /// Place in a block of element `d` of the position `at`; mirrors `place` of `native/plain.cu`.
+    fn place(&self, at: usize, d: usize, dim: usize, value: bool) -> usize {
+        if !self.fragments {
+            return at * dim + d;
+        }
+        let (tile, row) = (at / 16, at % 16);
+        if value {
+            let lane = (d % 8) * 4 + row % 8 / 2;
+            d / 16 * 512 + tile * 256 + lane * 8 + row / 8 * 4 + d % 16 / 8 * 2 + row % 2
+        } else {
+            let lane = (row % 8) * 4 + d / 4 % 4;
+            tile * 2048 + d / 16 * 256 + lane * 8 + d / 2 % 2 * 4 + row / 8 * 2 + d % 2
+        }
+    }
+}

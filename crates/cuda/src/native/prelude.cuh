@@ -1,0 +1,158 @@
+// Exchange layout and primitives of decode.cu and pack.cu. Header-free, so that NVRTC needs no include path.
+//
+// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned short u16;
+typedef unsigned char u8;
+
+#define SLOTS 24    // chunks of the ring
+#ifndef PRODUCERS
+#define PRODUCERS 3 // threads that send copies
+#endif
+#ifndef FLY
+#define FLY 1       // copies each has in flight during the layers
+#endif
+#define FLY_HEAD 3  // and during the head, where nobody exchanges
+#ifndef WHOLE
+#define WHOLE 4     // blocks up to which every worker attends to all positions; a multiple of 4
+#endif
+#define HEAD_DIM 128
+#define WORKERS 128
+#define GROUP_SIZE (WORKERS / KV_HEADS)
+#define GQA (HEADS / KV_HEADS)
+#define WARPS 8
+#define CONSUMERS (WARPS * 32)
+#define THREADS (CONSUMERS + 128)
+#define CHUNK 8192 // 16 rows x 256 columns of bf16, or 32 positions of K or V
+#define KC 256
+#define BLOCK_POSITIONS 32
+#define Q_WIDTH (HEADS * HEAD_DIM)
+#define QKV_ROWS ((HEADS + 2 * KV_HEADS) * HEAD_DIM / WORKERS)
+#define QKV_TILES (QKV_ROWS / 16)
+#define OUT_ROWS (HIDDEN / WORKERS)
+#define MID_ROWS (INTER / WORKERS)
+#define GU_TILES (MID_ROWS * 2 / 16)
+#define KH (HIDDEN / KC)
+// O and down give a worker eight rows: a tile holds them twice, once for each half of the columns.
+#define KQ (Q_WIDTH / KC / 2)
+#define KI (INTER / KC / 2)
+#define QKV_CHUNKS (QKV_TILES * KH)
+#define OUT_CHUNKS (OUT_ROWS / 8 * KQ)
+#define GU_CHUNKS (GU_TILES * KH)
+#define DOWN_CHUNKS (OUT_ROWS / 8 * KI)
+#define LAYER_CHUNKS (QKV_CHUNKS + OUT_CHUNKS + GU_CHUNKS + DOWN_CHUNKS)
+#define HEAD_TILES_ALL (VOCAB / 16)
+#define HEAD_SPAN 16
+#define PART_STRIDE 264
+#define MAXK (INTER > Q_WIDTH ? (INTER > HIDDEN ? INTER : HIDDEN) : (Q_WIDTH > HIDDEN ? Q_WIDTH : HIDDEN))
+
+#define XS_LO (MAXK / 2 + 16) // words from the hi to the lo parts, which so lie in other banks
+// Words of the exchange buffers.
+#define LINK_QKV 0 // [KV_HEADS][QKV_WORDS]
+#define QKV_WORDS (QKV_ROWS * GROUP_SIZE / 2)
+#define LINK_PART (LINK_QKV + KV_HEADS * QKV_WORDS) // [KV_HEADS][GROUP_SIZE][PART_WORDS]
+#define PART_WORDS (GQA * (HEAD_DIM + 2))
+#define LINK_O (LINK_PART + KV_HEADS * GROUP_SIZE * PART_WORDS)
+#define LINK_X1 (LINK_O + Q_WIDTH / 2)
+#define LINK_MID (LINK_X1 + HIDDEN / 2)
+#define LINK_X2 (LINK_MID + INTER / 2)
+#define LINK_BEST (LINK_X2 + HIDDEN / 2) // [WORKERS] x 2 words
+#define LINK_WORDS (LINK_BEST + WORKERS * 2)
+
+struct Params {
+    const u8* tape;          // [WORKERS][tape_stride]
+    u64 tape_stride;
+    const u16* embedding;    // [VOCAB][HIDDEN] bf16
+    const float* norms;      // [LAYERS][2][HIDDEN], then [HIDDEN]
+    const float* head_norms; // [LAYERS][2][HEAD_DIM]
+    const float* rope;       // [positions][HEAD_DIM / 2][2]
+    u8* kv;                  // [LAYERS][KV_HEADS][K, V][blocks][CHUNK]
+    u64 kv_blocks;           // blocks allocated a head
+    u64* link;               // LINK_WORDS
+    const int* forced;       // [steps]: token to feed at each step or -1 for the model's own
+    int* out;                // [steps] chosen tokens; as many as were decoded
+    float* logits;           // null, or [VOCAB] of the last step
+    u32* abort_word;         // 8 words: flag, then a record of who waited for what
+    u32 position, steps, epoch;
+    u32 fault;               // 0, or the number of a worker that stays away, from 1: to test the deadline
+    int ends[8];             // tokens after which nothing is decoded, or -1
+    u64 deadline_ns;
+};
+
+struct Shared {
+    u64 full[SLOTS], empty[SLOTS];
+    __align__(16) float ss[WARPS];
+    float xres[OUT_ROWS];
+    __align__(16) float q[GQA * HEAD_DIM];
+    __align__(16) float kcur[HEAD_DIM];
+    __align__(16) float vcur[HEAD_DIM];
+    __align__(8) float ml[WARPS][GQA][2];
+    float best_v[WARPS];
+    u32 best_i[WARPS];
+    volatile u32 stop;
+    volatile u32 gone;
+    volatile u32 kv_written; // tokens whose KV every worker has stored
+};
+
+__device__ __forceinline__ u32 saddr(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+__device__ __forceinline__ u64 now_ns() { u64 t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); return t; }
+__device__ __forceinline__ void mbar_init(u32 a, u32 n) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(a), "r"(n)); }
+__device__ __forceinline__ void mbar_expect(u32 a, u32 n) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(a), "r"(n) : "memory"); }
+__device__ __forceinline__ void mbar_arrive(u32 a) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(a) : "memory"); }
+__device__ __forceinline__ bool mbar_try(u32 a, u32 parity) {
+    u32 ok;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ok) : "r"(a), "r"(parity) : "memory");
+    return ok;
+}
+__device__ __forceinline__ u64 evict_first() { u64 p; asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(p)); return p; }
+__device__ __forceinline__ void bulk(u32 dst, const void* src, u32 bytes, u32 bar, u64 policy) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(dst), "l"(src), "r"(bytes), "r"(bar), "l"(policy) : "memory");
+}
+__device__ __forceinline__ void bulk_l2(const void* src, u32 bytes) { asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(src), "r"(bytes) : "memory"); }
+__device__ __forceinline__ void sync_consumers() { asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); }
+__device__ __forceinline__ uint4 lds128(u32 a) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
+    return v;
+}
+__device__ __forceinline__ void mma(float (&c)[4], uint4 w, u32 x0, u32 x1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(w.x), "r"(w.y), "r"(w.z), "r"(w.w), "r"(x0), "r"(x1));
+}
+__device__ __forceinline__ float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+__device__ __forceinline__ float lo_f(u32 v) { return __uint_as_float(v << 16); }
+__device__ __forceinline__ float hi_f(u32 v) { return __uint_as_float(v & 0xffff0000u); }
+__device__ __forceinline__ u32 bf16x2(float lo, float hi) { u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo)); return r; }
+
+// A word of an exchange: two floats of 24 bits and a 16-bit epoch.
+__device__ __forceinline__ u64 pack24(float a, float b, u32 epoch) {
+    u32 x = (__float_as_uint(a) + 0x80u) >> 8, y = (__float_as_uint(b) + 0x80u) >> 8;
+    return (u64)(x | (y << 24)) | ((u64)((y >> 8) | (epoch << 16)) << 32);
+}
+__device__ __forceinline__ void unpack24(u32 lo, u32 hi, float& a, float& b) {
+    a = __uint_as_float(lo << 8);
+    b = __uint_as_float(__byte_perm(lo, hi, 0x5430) & 0xffffff00u);
+}
+__device__ __forceinline__ void put(u64* p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
+__device__ __forceinline__ uint4 get4(const u64* p) {
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+    return v;
+}
+__device__ __forceinline__ uint2 get2(const u64* p) {
+    uint2 v;
+    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p) : "memory");
+    return v;
+}
+// Whether both words carry the epoch (given shifted left by 16).
+__device__ __forceinline__ bool fresh(uint4 v, u32 epoch16) { return ((v.y ^ epoch16) | (v.w ^ epoch16)) < 0x10000u; }
+
+__device__ __noinline__ bool give_up(u32* word, u64 deadline, u32 where, u32 worker, u32 tid, u32 chunk) {
+    u32 flag;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(flag) : "l"(word) : "memory");
+    if (flag) return true;
+    if (now_ns() <= deadline) return false;
+    if (atomicCAS(word, 0u, 1u) == 0u) { word[1] = where; word[2] = worker; word[3] = tid; word[4] = chunk; __threadfence(); }
+    return true;
+}

@@ -1,0 +1,71 @@
+//! Opening a checkpoint on a GPU.
+
+use std::collections::BTreeMap;
+
+use tilewright_backend::{Progress, Resident};
+use tilewright_model::{Checkpoint, Refusal};
+
+use crate::compile::compile;
+use crate::decoder::Decoder;
+use crate::device::Device;
+use crate::gpu::find;
+use crate::options::CudaOptions;
+use crate::plan::{is_persistent, resolve_plan};
+use crate::resident::CudaModel;
+use crate::rope::RopeTable;
+use crate::stages::Stages;
+use crate::text;
+use crate::weights::upload;
+
+/// Makes `checkpoint` resident: finds the GPU, resolves the plan, compiles kernels, uploads every matrix.
+///
+/// # Errors
+/// Those of [`find`], [`resolve_plan`] and [`compile`] before any weight is read; `non_finite_weight` naming tensor and
+/// index; `out_of_memory`; `device_failed`.
+pub fn open(
+    checkpoint: &Checkpoint,
+    options: &CudaOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Box<dyn Resident>, Refusal> {
+    Ok(Box::new(open_model(checkpoint, options, progress)?))
+}
+
+/// As [`open`](fn@open), with what only a GPU offers.
+///
+/// # Errors
+/// As [`open`](fn@open).
+pub fn open_model(
+    checkpoint: &Checkpoint,
+    options: &CudaOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CudaModel, Refusal> {
+    let gpu = find(options.ordinal)?;
+    let config = checkpoint.config().clone();
+    let stored = checkpoint.parameters().embedding.stored;
+    let mut plan = resolve_plan(&config, stored, options, &gpu)?;
+    let (arch, driver, persistent) = (gpu.arch(), Some(gpu.driver), is_persistent(&plan));
+    let plain = compile(&text::plain(&config, plan.weights, plan.kv, persistent), &arch, driver, progress)?;
+    let decode =
+        persistent.then(|| compile(&text::persistent(&config), &arch, driver, progress)).transpose()?;
+    plan.notes.extend(plain.notes);
+    let device = Device::open(options.ordinal)?;
+    let module = device.module(plain.cubin)?;
+    let weights = upload(checkpoint, plan.weights, &device, progress)?;
+    let decoder = match decode {
+        Some(kernels) => Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights)?),
+        None => None,
+    };
+    let stages = Stages::new(&device, &module, &config, plan.prefill_chunk)?;
+    let rope = RopeTable::new(&device)?;
+    Ok(CudaModel {
+        config,
+        plan,
+        weights,
+        stages,
+        decoder,
+        rope,
+        sequences: BTreeMap::new(),
+        next: 0,
+        device,
+    })
+}

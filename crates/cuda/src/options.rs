@@ -1,0 +1,21 @@
+//! What a caller may ask of a GPU.
+
+use tilewright_backend::KvFormat;
+use tilewright_model::WeightFormat;
+
+/// A request to [`open`](fn@crate::open). Whatever is `None` is decided by [`resolve_plan`](crate::resolve_plan).
+#[derive(Clone, Debug, Default)]
+pub struct CudaOptions {
+    /// Index of the GPU.
+    pub ordinal: usize,
+    /// Format of every matrix: f32 or bf16. Default: bf16 for a checkpoint stored in bf16, else f32; both lossless.
+    pub weights: Option<WeightFormat>,
+    /// Element type of the KV cache: f32 or bf16. Default: that of the weights.
+    pub kv: Option<KvFormat>,
+    /// Positions a sequence may hold. Default: what the model was made for, as far as memory allows.
+    pub context: Option<usize>,
+    /// Rows of a prefill chunk. Default: 512.
+    pub prefill_chunk: Option<usize>,
+    /// Whether single sequences may be decoded by the persistent kernel where it fits. Default: yes.
+    pub persistent: Option<bool>,
+}

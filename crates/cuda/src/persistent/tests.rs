@@ -1,0 +1,54 @@
+//! Sizes of the tape, and which shapes are taken.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+use super::*;
+use tilewright_gate::seeded::Preset;
+
+fn hopper() -> Gpu {
+    Gpu {
+        ordinal: 0,
+        name: "NVIDIA Hopper".into(),
+        capability: (9, 0),
+        multiprocessors: 132,
+        shared_memory: 232_448,
+        memory: 141 << 30,
+        free: 140 << 30,
+        driver: (13, 0),
+    }
+}
+
+#[test]
+fn the_tape_holds_every_weight_once() {
+    let config = Preset::Qwen3Small.config();
+    let tape = Tape::new(&config);
+    assert_eq!(tape.stages, [8, 4, 12, 6]);
+    let layer = config.hidden * (config.q_width() * 2 + 2 * config.kv_width() + 3 * config.intermediate);
+    assert_eq!(tape.layer() * CHUNK * WORKERS, layer * 2);
+    let head = config.vocab * config.hidden * 2;
+    let padded = tape.head * CHUNK * WORKERS;
+    assert!(padded >= head && padded - head < WORKERS * 4 * CHUNK);
+}
+
+#[test]
+fn a_model_is_taken_or_the_reason_said() {
+    let config = Preset::Qwen3Small.config();
+    let (weights, kv) = (WeightFormat::Bf16, KvFormat::Bf16);
+    assert_eq!(objection(&config, weights, kv, &hopper()), None);
+    let reason = |config: &Config, weights, kv, gpu: &Gpu| objection(config, weights, kv, gpu).unwrap();
+    assert!(reason(&config, WeightFormat::F32, kv, &hopper()).contains("bf16"));
+    assert!(reason(&config, weights, KvFormat::F32, &hopper()).contains("bf16"));
+    assert!(reason(&Preset::Qwen3Large.config(), weights, kv, &hopper()).contains("shape"));
+    let gpu = Gpu { multiprocessors: 114, ..hopper() };
+    assert!(reason(&config, weights, kv, &gpu).contains("multiprocessors"));
+    let gpu = Gpu { capability: (8, 0), ..hopper() };
+    assert!(reason(&config, weights, kv, &gpu).contains("9.0"));
+}
+
+#[test]
+fn a_timeout_says_who_waited_for_what() {
+    let refusal = timeout([1, 4, 77, 12, 900]);
+    assert_eq!(refusal.code(), Code::DeviceTimeout);
+    let text = refusal.to_string();
+    assert!(text.contains("attention") && text.contains("worker 77") && text.contains("chunk 900"), "{text}");
+}

@@ -1,0 +1,139 @@
+//! What will be done, decided from facts alone.
+
+use tilewright_backend::{DeviceKind, KvFormat, Plan};
+use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
+
+use crate::gpu::Gpu;
+use crate::options::CudaOptions;
+use crate::persistent::{Tape, objection};
+
+/// Rows of a prefill chunk unless asked otherwise.
+const PREFILL_CHUNK: usize = 512;
+const MAX_CHUNK: usize = 4096;
+/// Memory left to the driver and to what lies between the products.
+const RESERVE: u64 = 1 << 30;
+
+/// Decides formats, chunk and context from the model, the request and the GPU. Touches nothing.
+///
+/// # Errors
+/// `device_option_invalid` for options outside what the device or the model allows, all in one refusal;
+/// `out_of_memory`, with the numbers, when weights and the context asked for do not fit the GPU.
+pub fn resolve_plan(
+    config: &Config,
+    stored: StoredType,
+    options: &CudaOptions,
+    gpu: &Gpu,
+) -> Result<Plan, Refusal> {
+    check(config, options)?;
+    let weights = options.weights.unwrap_or(match stored {
+        StoredType::Bf16 => WeightFormat::Bf16,
+        StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
+    });
+    let kv = options.kv.unwrap_or(if weights == WeightFormat::Bf16 { KvFormat::Bf16 } else { KvFormat::F32 });
+    let mut notes =
+        vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
+    let persistent = if options.persistent == Some(false) {
+        notes.push("decoding stage by stage, as asked".to_owned());
+        false
+    } else if let Some(reason) = objection(config, weights, kv, gpu) {
+        notes.push(format!("decoding stage by stage: the persistent decoder does not serve here, {reason}"));
+        false
+    } else {
+        notes.push(
+            "weights held twice: by rows for prompts and batches, and as the persistent decoder reads them"
+                .to_owned(),
+        );
+        true
+    };
+    let sizes = Sizes::of(config, weights, kv);
+    let held = sizes.weights + if persistent { Tape::new(config).bytes() as u64 } else { 0 };
+    let free = gpu.free.saturating_sub(RESERVE + held);
+    let wanted = options.context.unwrap_or(config.max_positions);
+    let fits = free / sizes.kv;
+    let least = options.context.unwrap_or(wanted.min(512)) as u64;
+    if fits < least {
+        return Err(Refusal::new(
+            Code::OutOfMemory,
+            format!("weights ({held} bytes) and KV cache ({} bytes for {least} positions)", sizes.kv * least),
+            format!("at most {} bytes, which are free on the GPU", gpu.free.saturating_sub(RESERVE)),
+            format!("{} bytes", held + sizes.kv * least),
+        ));
+    }
+    let context = wanted.min(usize::try_from(fits).unwrap_or(wanted));
+    if context < wanted {
+        notes.push(format!(
+            "context {context} instead of the model's {wanted}: the GPU's memory holds no more"
+        ));
+    }
+    Ok(Plan {
+        device: DeviceKind::Cuda(gpu.ordinal),
+        kernels: format!("{}, {}", gpu.arch(), if persistent { "persistent" } else { "staged" }),
+        weights,
+        kv,
+        context,
+        prefill_chunk: options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context),
+        threads: 1,
+        weight_bytes: held,
+        bytes_per_token: sizes.per_token,
+        kv_bytes_per_position: sizes.kv,
+        notes,
+    })
+}
+
+/// Whether a plan decodes with the persistent kernel.
+pub(crate) fn is_persistent(plan: &Plan) -> bool {
+    plan.kernels.ends_with("persistent")
+}
+
+/// Refuses every option that cannot be honoured at once.
+fn check(config: &Config, options: &CudaOptions) -> Result<(), Refusal> {
+    let mut findings = Vec::new();
+    if let Some(format) = options.weights.filter(|w| !matches!(w, WeightFormat::F32 | WeightFormat::Bf16)) {
+        findings.push(Finding::new("weights", "f32 or bf16 on this device", format));
+    }
+    if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::Bf16)) {
+        findings.push(Finding::new("KV cache", "f32 or bf16 on this device", format));
+    }
+    let ranges = [
+        ("context", options.context, config.max_positions),
+        ("prefill chunk", options.prefill_chunk, MAX_CHUNK),
+    ];
+    for (what, value, most) in ranges {
+        if let Some(value) = value.filter(|v| *v == 0 || *v > most) {
+            findings.push(Finding::new(what, format!("1 to {most}"), value));
+        }
+    }
+    if config.head_dim % 2 != 0 || config.head_dim > 256 {
+        findings.push(Finding::new("head_dim", "an even number up to 256", config.head_dim));
+    }
+    Refusal::check(Code::DeviceOptionInvalid, findings)
+}
+
+/// Bytes of a model.
+struct Sizes {
+    weights: u64,
+    per_token: u64,
+    kv: u64,
+}
+
+impl Sizes {
+    fn of(config: &Config, weights: WeightFormat, kv: KvFormat) -> Self {
+        let element = if weights == WeightFormat::Bf16 { 2 } else { 4 };
+        let cached = if kv == KvFormat::Bf16 { 2 } else { 4 };
+        let (q, kv_width, h) = (config.q_width(), config.kv_width(), config.hidden);
+        let layer = (2 * q + 2 * kv_width + 3 * config.intermediate) * h;
+        let vectors = 2 * h
+            + if config.qk_norm { 2 * config.head_dim } else { 0 }
+            + if config.qkv_bias { q + 2 * kv_width } else { 0 };
+        let head = (config.vocab * h * element) as u64;
+        let per_token = (config.layers * (layer * element + 4 * vectors) + 4 * h) as u64 + head;
+        Self {
+            weights: per_token + if config.tied { 0 } else { head },
+            per_token,
+            kv: (2 * config.layers * kv_width * cached) as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Plans from facts.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+use super::*;
+use tilewright_gate::seeded::Preset;
+
+fn gpu(free: u64) -> Gpu {
+    Gpu {
+        ordinal: 1,
+        name: "NVIDIA Hopper".into(),
+        capability: (9, 0),
+        multiprocessors: 132,
+        shared_memory: 232_448,
+        memory: 141 << 30,
+        free,
+        driver: (13, 0),
+    }
+}
+
+#[test]
+fn formats_follow_the_checkpoint_and_the_path_the_facts() {
+    let config = Preset::Qwen3Small.config();
+    let plan =
+        |stored, options: &CudaOptions| resolve_plan(&config, stored, options, &gpu(140 << 30)).unwrap();
+    let bf16 = plan(StoredType::Bf16, &CudaOptions::default());
+    assert_eq!(
+        (bf16.device, bf16.weights, bf16.kv),
+        (DeviceKind::Cuda(1), WeightFormat::Bf16, KvFormat::Bf16)
+    );
+    assert!(is_persistent(&bf16) && bf16.context == config.max_positions);
+    assert_eq!(bf16.kv_bytes_per_position, 112 * 1024);
+    let staged = plan(StoredType::Bf16, &CudaOptions { persistent: Some(false), ..CudaOptions::default() });
+    assert!(!is_persistent(&staged) && staged.weight_bytes < bf16.weight_bytes);
+    let f32 = plan(StoredType::F32, &CudaOptions::default());
+    assert_eq!((f32.weights, f32.kv), (WeightFormat::F32, KvFormat::F32));
+    assert!(!is_persistent(&f32) && f32.notes.iter().any(|n| n.contains("bf16")), "{:?}", f32.notes);
+}
+
+#[test]
+fn memory_bounds_the_context_or_refuses() {
+    let config = Preset::Qwen3Small.config();
+    let options = CudaOptions { persistent: Some(false), ..CudaOptions::default() };
+    let plan = resolve_plan(&config, StoredType::Bf16, &options, &gpu(4 << 30)).unwrap();
+    assert!(plan.context < config.max_positions && plan.context > 512);
+    let asked = CudaOptions { context: Some(config.max_positions), ..options };
+    let refusal = resolve_plan(&config, StoredType::Bf16, &asked, &gpu(4 << 30)).unwrap_err();
+    assert_eq!(refusal.code(), Code::OutOfMemory);
+}
+
+#[test]
+fn options_that_cannot_be_honoured_are_refused_together() {
+    let config = Preset::Qwen3Small.config();
+    let options = CudaOptions {
+        weights: Some(WeightFormat::Int4),
+        kv: Some(KvFormat::F16),
+        context: Some(1 << 30),
+        prefill_chunk: Some(0),
+        ..CudaOptions::default()
+    };
+    let refusal = resolve_plan(&config, StoredType::Bf16, &options, &gpu(140 << 30)).unwrap_err();
+    assert_eq!(refusal.code(), Code::DeviceOptionInvalid);
+    assert_eq!(refusal.findings().len(), 4, "{refusal}");
+}

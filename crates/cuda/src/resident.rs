@@ -1,0 +1,295 @@
+//! The GPU as a resident model.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_model::{Code, Config, Finding, Refusal};
+
+use crate::decoder::{Decoder, Run};
+use crate::device::Device;
+use crate::kv::KvCache;
+use crate::persistent::{ENDS, STEPS};
+use crate::rope::RopeTable;
+use crate::stages::{LOGIT_ROWS, Row, Stages};
+use crate::weights::Weights;
+
+/// A decoder on a GPU with its sequences.
+pub struct CudaModel {
+    pub(crate) config: Config,
+    pub(crate) plan: Plan,
+    pub(crate) weights: Weights,
+    pub(crate) stages: Stages,
+    /// Where single sequences are decoded, if the plan says so.
+    pub(crate) decoder: Option<Decoder>,
+    pub(crate) rope: RopeTable,
+    pub(crate) sequences: BTreeMap<Sequence, State>,
+    /// The next name to give.
+    pub(crate) next: u64,
+    /// Last: what lies on the GPU goes before it.
+    pub(crate) device: Device,
+}
+
+/// One sequence.
+pub(crate) struct State {
+    cache: KvCache,
+    /// Positions held.
+    len: usize,
+    /// Positions it may come to hold.
+    room: usize,
+}
+
+impl State {
+    fn row(&self, position: usize) -> Row {
+        Row { cache: self.cache.address(), blocks: self.cache.blocks as u32, position: position as u32 }
+    }
+}
+
+impl CudaModel {
+    /// Everything that is wrong with appending `tokens` to `sequence`, and more positions after them.
+    fn check(
+        &self,
+        sequence: Sequence,
+        tokens: &[u32],
+        more: usize,
+        full: &mut Vec<Finding>,
+        invalid: &mut Vec<Finding>,
+    ) {
+        let vocab = self.config.vocab;
+        let Some(state) = self.sequences.get(&sequence) else {
+            invalid.push(Finding::new("sequence", "one that was created and not released", sequence.0));
+            return;
+        };
+        if let Some((at, token)) = tokens.iter().enumerate().find(|(_, t)| **t as usize >= vocab) {
+            invalid.push(Finding::new(format!("token {at}"), format!("an id below {vocab}"), token));
+        }
+        let (len, room, wanted) = (state.len, state.room, tokens.len() + more);
+        if wanted > room - len {
+            let what = format!("sequence {}", sequence.0);
+            full.push(Finding::new(
+                what,
+                format!("at most {room} positions"),
+                format!("{len} and {wanted} more"),
+            ));
+        }
+    }
+
+    /// Appends `token` and then the greatest logit's id, again and again: up to `count` new ids, the last of which is not
+    /// yet appended. Nothing follows an id of `ends`. One launch serves many tokens.
+    ///
+    /// # Errors
+    /// `request_invalid`, `context_full` before any work; `device_timeout`, `device_failed`.
+    pub fn greedy(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        count: usize,
+        ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, &[token], count.saturating_sub(1), &mut full, &mut invalid);
+        refuse(full, invalid)?;
+        let mut ids: Vec<u32> = Vec::with_capacity(count);
+        let mut logits = vec![0.0; self.config.vocab];
+        while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
+            let token = ids.last().copied().unwrap_or(token);
+            if self.decoder.is_some() && ends.len() <= ENDS {
+                let steps = (count - ids.len()).min(STEPS);
+                ids.extend(self.persistent(sequence, token, steps, ends, None)?);
+            } else {
+                self.decode(&[Step { sequence, token }], &mut logits)?;
+                let best = logits
+                    .iter()
+                    .enumerate()
+                    .fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
+                ids.push(best as u32);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Keeps a worker of the persistent decoder away and gives launches so much time, to see what happens; `None` ends it.
+    #[doc(hidden)]
+    pub fn inject_fault(&mut self, fault: Option<(u32, Duration)>) {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.fault = fault.map_or(0, |(worker, _)| worker + 1);
+            decoder.deadline_ns = fault.map(|(_, time)| time.as_nanos() as u64);
+        }
+    }
+
+    /// A launch of the persistent decoder.
+    fn persistent(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        steps: usize,
+        ends: &[u32],
+        logits: Option<&mut [f32]>,
+    ) -> Result<Vec<u32>, Refusal> {
+        let (Some(decoder), Some(state)) = (&mut self.decoder, self.sequences.get_mut(&sequence)) else {
+            return Ok(Vec::new());
+        };
+        let run =
+            Run { cache: &state.cache, position: state.len, token, steps, ends, rope: self.rope.address() };
+        let ids = decoder.run(&self.device, &self.weights, &run, logits)?;
+        state.len += ids.len();
+        Ok(ids)
+    }
+
+    /// A pass of the plain path.
+    fn pass(&mut self, tokens: &[u32], rows: &[Row], cancel: &Cancel) -> Result<(), Refusal> {
+        let Self { stages, device, config, weights, rope, .. } = self;
+        stages.run(device, config, weights, rope.address(), tokens, rows, cancel)
+    }
+
+    /// Hands the logits of `rows` ready rows to `each`, some at a time.
+    fn each_row(&mut self, rows: usize, mut each: impl FnMut(usize, &[f32])) -> Result<(), Refusal> {
+        let vocab = self.config.vocab;
+        let mut logits = vec![0.0; LOGIT_ROWS.min(rows) * vocab];
+        for first in (0..rows).step_by(LOGIT_ROWS) {
+            let count = LOGIT_ROWS.min(rows - first);
+            let Self { stages, device, config, weights, .. } = self;
+            stages.logits(device, config, weights, (first, count), &mut logits[..count * vocab])?;
+            for (row, logits) in logits.chunks_exact(vocab).take(count).enumerate() {
+                each(first + row, logits);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first refusal that has findings.
+fn refuse(full: Vec<Finding>, invalid: Vec<Finding>) -> Result<(), Refusal> {
+    Refusal::check(Code::RequestInvalid, invalid)?;
+    Refusal::check(Code::ContextFull, full)
+}
+
+impl Resident for CudaModel {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
+        let context = self.plan.context;
+        if positions > context {
+            return Err(Refusal::new(
+                Code::ContextFull,
+                "a new sequence",
+                format!("at most {context} positions"),
+                positions,
+            ));
+        }
+        self.rope.reach(&self.device, &self.config, positions)?;
+        let fragments = self.decoder.is_some();
+        let cache = KvCache::new(&self.device, &self.config, self.plan.kv, fragments, positions)?;
+        let name = Sequence(self.next);
+        self.next += 1;
+        self.sequences.insert(name, State { cache, len: 0, room: positions });
+        Ok(name)
+    }
+
+    fn release(&mut self, sequence: Sequence) {
+        self.sequences.remove(&sequence);
+    }
+
+    fn len(&self, sequence: Sequence) -> usize {
+        self.sequences.get(&sequence).map_or(0, |s| s.len)
+    }
+
+    fn truncate(&mut self, sequence: Sequence, len: usize) {
+        if let Some(state) = self.sequences.get_mut(&sequence) {
+            state.len = state.len.min(len);
+        }
+    }
+
+    fn prefill(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        mut logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, tokens, 0, &mut full, &mut invalid);
+        let vocab = self.config.vocab;
+        if let LogitSink::Last(out) = &logits {
+            if out.len() != vocab {
+                invalid.push(Finding::new("logits", format!("{vocab} values"), out.len()));
+            }
+            if tokens.is_empty() {
+                invalid.push(Finding::new("tokens", "at least one, whose logits are asked for", 0));
+            }
+        }
+        refuse(full, invalid)?;
+        let size = self.plan.prefill_chunk;
+        let chunks = tokens.len().div_ceil(size);
+        for (index, chunk) in tokens.chunks(size).enumerate() {
+            let Some(state) = self.sequences.get(&sequence) else { return Ok(()) };
+            let rows: Vec<Row> = (0..chunk.len()).map(|r| state.row(state.len + r)).collect();
+            self.pass(chunk, &rows, cancel)?;
+            match &mut logits {
+                LogitSink::Each(each) => {
+                    self.each_row(chunk.len(), |row, logits| each(index * size + row, logits))?;
+                }
+                LogitSink::Last(out) if index + 1 == chunks => {
+                    let Self { stages, device, config, weights, .. } = self;
+                    stages.logits(device, config, weights, (chunk.len() - 1, 1), out)?;
+                }
+                LogitSink::Last(_) | LogitSink::None => self.device.wait()?,
+            }
+            if let Some(state) = self.sequences.get_mut(&sequence) {
+                state.len += chunk.len();
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        for (index, step) in steps.iter().enumerate() {
+            self.check(step.sequence, &[step.token], 0, &mut full, &mut invalid);
+            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
+                let what = format!("sequence {}", step.sequence.0);
+                invalid.push(Finding::new(what, "one step", "several"));
+            }
+        }
+        let vocab = self.config.vocab;
+        if logits.len() != steps.len() * vocab {
+            invalid.push(Finding::new("logits", format!("{} values", steps.len() * vocab), logits.len()));
+        }
+        refuse(full, invalid)?;
+        if let ([step], true) = (steps, self.decoder.is_some()) {
+            return self.persistent(step.sequence, step.token, 1, &[], Some(logits)).map(drop);
+        }
+        let most = self.stages.most();
+        for (steps, logits) in steps.chunks(most).zip(logits.chunks_mut(most * vocab)) {
+            let tokens: Vec<u32> = steps.iter().map(|s| s.token).collect();
+            let rows: Vec<Row> = steps
+                .iter()
+                .filter_map(|s| self.sequences.get(&s.sequence))
+                .map(|state| state.row(state.len))
+                .collect();
+            self.pass(&tokens, &rows, &Cancel::default())?;
+            self.each_row(steps.len(), |row, values| logits[row * vocab..][..vocab].copy_from_slice(values))?;
+            for step in steps {
+                if let Some(state) = self.sequences.get_mut(&step.sequence) {
+                    state.len += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
+        match self.sequences.get(&sequence) {
+            Some(state) if layer < self.config.layers => {
+                state.cache.copy(&self.device, &self.config, layer, state.len).unwrap_or_default()
+            }
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The kernels' texts, with a model's shape as constants in front.
+
+use std::fmt::Write;
+
+use tilewright_backend::KvFormat;
+use tilewright_model::{Config, WeightFormat};
+
+const PLAIN: &str = include_str!("native/plain.cu");
+const PRELUDE: &str = include_str!("native/prelude.cuh");
+const PACK: &str = include_str!("native/pack.cu");
+const DECODE: &str = include_str!("native/decode.cu");
+
+fn constants(values: &[(&str, usize)], eps: f64) -> String {
+    let mut text = String::new();
+    for (name, value) in values {
+        let _ = writeln!(text, "#define {name} {value}");
+    }
+    let _ = writeln!(text, "#define EPS {:e}f", eps as f32);
+    text
+}
+
+/// The kernels of the plain path. `fragments`: the KV cache lies as the persistent decoder reads it.
+pub fn plain(config: &Config, weights: WeightFormat, kv: KvFormat, fragments: bool) -> String {
+    let constants = constants(
+        &[
+            ("HIDDEN", config.hidden),
+            ("HEADS", config.heads),
+            ("KV_HEADS", config.kv_heads),
+            ("HEAD_DIM", config.head_dim),
+            ("QK_NORM", config.qk_norm.into()),
+            ("QKV_BIAS", config.qkv_bias.into()),
+            ("WEIGHT_BF16", (weights == WeightFormat::Bf16).into()),
+            ("KV_BF16", (kv == KvFormat::Bf16).into()),
+            ("FRAGMENTS", fragments.into()),
+        ],
+        config.norm_eps,
+    );
+    constants + PLAIN
+}
+
+/// The kernels of the persistent decoder.
+pub fn persistent(config: &Config) -> String {
+    let constants = constants(
+        &[
+            ("LAYERS", config.layers),
+            ("HIDDEN", config.hidden),
+            ("HEADS", config.heads),
+            ("KV_HEADS", config.kv_heads),
+            ("INTER", config.intermediate),
+            ("VOCAB", config.vocab),
+        ],
+        config.norm_eps,
+    );
+    [constants.as_str(), PRELUDE, PACK, DECODE].concat()
+}

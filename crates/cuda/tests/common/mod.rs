@@ -1,0 +1,73 @@
+//! What the tests on a GPU share.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::{Path, PathBuf};
+
+use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
+use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
+use tilewright_model::{Checkpoint, Config};
+
+/// The fixtures of every supported family.
+pub(crate) const FIXTURES: [&str; 8] = [
+    "llama-d64-odd-heads",
+    "llama3-rope-scaling",
+    "qwen2-bias",
+    "qwen3-d128-wide-q",
+    "qwen3-sharded-f16",
+    "qwen3-tiny",
+    "qwen3-untied-mqa-f32",
+    "qwen3-yarn",
+];
+
+/// Whether there is a GPU that kernels can be compiled for; says so when there is none.
+pub(crate) fn present() -> bool {
+    match find(0).and_then(|gpu| Compiler::find(Some(gpu.driver))) {
+        Ok(_) => true,
+        Err(refusal) => {
+            eprintln!("skipped: {refusal}");
+            false
+        }
+    }
+}
+
+/// Folder of a fixture; `TILEWRIGHT_FIXTURES` names another place of all of them, for a test binary that was carried.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    let root = std::env::var_os("TILEWRIGHT_FIXTURES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures"), PathBuf::from);
+    root.join(name)
+}
+
+/// Opens on the first GPU.
+pub(crate) fn resident(checkpoint: &Checkpoint, options: &CudaOptions) -> CudaModel {
+    open_model(checkpoint, options, &mut |_| ()).unwrap()
+}
+
+/// Logits of every row of `ids`, `[ids.len(), vocab]`, in a new sequence that is left open.
+pub(crate) fn prefill_all(model: &mut CudaModel, ids: &[u32], room: usize) -> (Sequence, Vec<f32>) {
+    let sequence = model.create(room).unwrap();
+    let mut logits = Vec::new();
+    let mut each = |row: usize, values: &[f32]| {
+        assert_eq!(row * values.len(), logits.len(), "rows come in order");
+        logits.extend_from_slice(values);
+    };
+    model.prefill(sequence, ids, LogitSink::Each(&mut each), &Cancel::default()).unwrap();
+    (sequence, logits)
+}
+
+/// The lowest id among those with the largest logit.
+pub(crate) fn argmax(logits: &[f32]) -> u32 {
+    logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32
+}
+
+/// A checkpoint of random weights in a folder that goes when the first value does.
+pub(crate) fn seeded(config: &Config, seed: u64) -> (tempfile::TempDir, Checkpoint) {
+    let folder = tempfile::tempdir().unwrap();
+    tilewright_gate::seeded::write(config, seed, folder.path(), &mut |_| ()).unwrap();
+    let checkpoint = Checkpoint::open(folder.path()).unwrap();
+    (folder, checkpoint)
+}
+
+/// Ids below `vocab` that look random.
+pub(crate) fn ids(count: usize, vocab: usize) -> Vec<u32> {
+    (0..count as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as u32 % vocab as u32).collect()
+}

@@ -18,11 +18,9 @@ def done(result):
     return result[1] if len(result) == 2 else result[1:]
 
 
-def function(file, name, shared, defines):
-    """The kernel `name` of `file` for Hopper, with `shared` bytes of dynamic shared memory."""
-    prelude = (HERE / "prelude.h").read_text()
-    text = (HERE / file).read_text().replace('#include "prelude.h"', prelude)
-    program = done(nvrtc.nvrtcCreateProgram(text.encode(), file.encode(), 0, [], []))
+def function(text, name, shared, defines):
+    """The kernel `name` of a text for Hopper, with `shared` bytes of dynamic shared memory."""
+    program = done(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
     options = [b"-arch=sm_90a", b"-std=c++17", b"-default-device"] + [f"-D{d}".encode() for d in defines]
     compiled = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if int(compiled[0]):

@@ -78,8 +78,7 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         && config.kv_heads == 8
         && config.heads == 16
         && config.head_dim == 128
-        && config.intermediate % 1024 == 0
-        && config.intermediate <= 3072
+        && config.intermediate == 3072
         && config.vocab % 16 == 0
         && config.vocab / 16 >= WORKERS
         && config.qk_norm

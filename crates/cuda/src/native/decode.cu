@@ -16,6 +16,7 @@ struct Ctx {
     float* part;
     u32 worker, group, member, tid, warp, lane;
     u32 chunk, slot, phase; // next chunk to consume, where it lies, and its parity
+    u32 since; // when this worker last gave something
     u32 tries;
     bool gone; // somebody gave up: nothing is waited for any more
     u64 deadline;
@@ -26,6 +27,9 @@ struct Ctx {
     }
     // N pairs of words a distance apart, once all carry the epoch: the loads of a round are in flight together.
     template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], u32 where) {
+        // No answer can be there sooner, and every look of all workers takes room from the weights and from the answers.
+        if (where != 2)
+            while (cycles() - since < HOLD) {}
         bool ready;
         do {
             ready = true;
@@ -88,21 +92,28 @@ struct Ctx {
     }
     // Products of TILES x 16 rows over SPAN x 256 columns; `split` > 0: rows 8..15 are rows 0..7 over the columns from
     // `split` on. This warp's sums go to part[warp][tile * 16 + row].
-    template <int TILES, int SPAN> __device__ __forceinline__ void multiply(const uint4 (&w)[TILES * SPAN * 2], u32 split) {
+    template <int TILES, int SPAN, bool LO = true> __device__ __forceinline__ void multiply(const uint4 (&w)[TILES * SPAN * 2], u32 split) {
         u32 xa = x_at(split);
         uint4 x[SPAN];
-        float c[TILES][4] = {}, d[TILES][4] = {};
+        // A single tile is split into two sums more: a chain of products waits for each of its links.
+        const int SUMS = TILES == 1 ? 2 : 1;
+        float c[TILES * SUMS][4] = {}, d[TILES * SUMS][4] = {};
 #pragma unroll
-        for (int i = 0; i < SPAN; ++i) x[i] = lane < 16 ? lds128(xa + i * WARPS * 64) : make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < SPAN; ++i) x[i] = lane < 16 && (LO || !(lane & 4)) ? lds128(xa + i * WARPS * 64) : make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (int i = 0; i < SPAN; ++i)
 #pragma unroll
             for (int t = 0; t < TILES; ++t) {
-                mma(c[t], w[(t * SPAN + i) * 2], x[i].x, x[i].y);
-                mma(d[t], w[(t * SPAN + i) * 2 + 1], x[i].z, x[i].w);
+                int sum = t * SUMS + i % SUMS;
+                mma(c[sum], w[(t * SPAN + i) * 2], x[i].x, x[i].y);
+                mma(d[sum], w[(t * SPAN + i) * 2 + 1], x[i].z, x[i].w);
             }
 #pragma unroll
-        for (int t = 0; t < TILES; ++t) store_part(part, t, c[t], d[t]);
+        for (int t = 0; t < TILES; ++t) {
+#pragma unroll
+            for (int i = 0; i < 4 * (SUMS - 1); ++i) { c[t * SUMS][i] += c[t * SUMS + SUMS - 1][i]; d[t * SUMS][i] += d[t * SUMS + SUMS - 1][i]; }
+            store_part(part, t, c[t * SUMS], d[t * SUMS]);
+        }
     }
     __device__ __forceinline__ float row_sum(const float* base, u32 row) {
         float v[WARPS];
@@ -142,6 +153,23 @@ struct Ctx {
             put_x((tid + i * CONSUMERS) * 4, x0, x1, x2, x3);
         }
         if (NORM) put_ss(ss);
+    }
+    // Stages the product of gate and up, whose words hold three values of bf16: no lo parts.
+    __device__ __forceinline__ void take_product(const u64* link, u32 epoch, u32 where) {
+        const int N = INTER / 6 / CONSUMERS;
+        uint4 v[N];
+        poll<N>(link + tid * 2, CONSUMERS * 2, epoch, v, where);
+        auto put_pair = [&](u32 k, u32 pair) {
+            u32 slice = k >> 5, step = (k >> 4) & 1, quad = (k >> 2) & 3, half = (k >> 1) & 1;
+            xs[((slice * 4 + quad) * 2 + step) * 2 + half] = pair;
+        };
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            u32 k = (tid + i * CONSUMERS) * 6;
+            put_pair(k, v[i].x);
+            put_pair(k + 2, __byte_perm(v[i].y, v[i].z, 0x5410));
+            put_pair(k + 4, __byte_perm(v[i].z, v[i].w, 0x5432));
+        }
     }
     // The embedding's row as the residual stream.
     __device__ __forceinline__ void take_row(const u16* row, const float* g) {
@@ -612,7 +640,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Ctx c{p, s, saddr(ring), xs, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Ctx c{p, s, saddr(ring), xs, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
     u32 epoch = p.epoch, token = 0;
     for (u32 step = 0; step < p.steps; ++step) {
         int forced = p.forced[step];
@@ -635,6 +663,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 float r = c.rstd();
                 c.multiply<QKV_TILES, KH>(w, 0);
                 sync_consumers();
+                c.since = cycles();
                 if (tid < QKV_ROWS) {
                     float v = c.row_sum(part, tid) * r, next = __shfl_down_sync(~0u, v, 1);
                     if (!(tid & 1)) put(p.link + LINK_QKV + c.group * QKV_WORDS + (c.member * QKV_ROWS + tid) / 2, pack24(v, next, epoch));
@@ -650,6 +679,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 c.take<Q_WIDTH / 1024, false>(p.link + LINK_O, epoch, none, 4);                sync_consumers();
                 c.multiply<OUT_ROWS / 8, KQ>(w, Q_WIDTH / 2);
                 sync_consumers();
+                c.since = cycles();
                 if (tid < 32) {
                     u32 row = tid & 7;
                     float v = s.xres[row] + (c.row_sum(part, row) + c.row_sum(part, row + 8)), next = __shfl_down_sync(~0u, v, 1);
@@ -668,22 +698,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 float r = c.rstd();
                 c.multiply<GU_TILES, KH>(w, 0);
                 sync_consumers();
-                if (tid < ((2 * MID_ROWS + 31) & ~31)) {
-                    // Rows alternate: gate, up.
-                    float v = c.row_sum(part, tid) * r, next = __shfl_down_sync(~0u, v, 1);
-                    v = __fdividef(v, 1.f + exp2_fast(-1.4426950408889634f * v)) * next;
-                    next = __shfl_down_sync(~0u, v, 2);
-                    if (!(tid & 3) && tid < 2 * MID_ROWS) put(p.link + LINK_MID + (worker * MID_ROWS + tid / 2) / 2, pack24(v, next, epoch));
+                c.since = cycles();
+                if (tid < 32) {
+                    // Rows alternate: gate, up. The product travels in bf16, three a word: fewer bytes to poll.
+                    u32 row = tid < MID_ROWS ? tid * 2 : 0;
+                    float v = c.row_sum(part, row) * r, u = c.row_sum(part, row + 1) * r;
+                    v = __fdividef(v, 1.f + exp2_fast(-1.4426950408889634f * v)) * u;
+                    float a = __shfl_down_sync(~0u, v, 1), b = __shfl_down_sync(~0u, v, 2);
+                    if (tid < MID_ROWS && tid % 3 == 0)
+                        put(p.link + LINK_MID + (worker * MID_ROWS + tid) / 3, (u64)bf16x2(v, a) | ((u64)(bf16x2(b, 0.f) | (epoch << 16)) << 32));
                 }
             }
             {
                 uint4 w[DOWN_CHUNKS * 2];
                 
                 c.fetch<DOWN_CHUNKS>(w);
-                float4 none[INTER / 1024];
-                c.take<INTER / 1024, false>(p.link + LINK_MID, epoch, none, 8);                sync_consumers();
-                c.multiply<OUT_ROWS / 8, KI>(w, INTER / 2);
+                c.take_product(p.link + LINK_MID, epoch, 8);
                 sync_consumers();
+                c.multiply<OUT_ROWS / 8, KI, false>(w, INTER / 2);
+                sync_consumers();
+                c.since = cycles();
                 if (tid < 32) {
                     u32 row = tid & 7;
                     float v = s.xres[row] + (c.row_sum(part, row) + c.row_sum(part, row + 8)), next = __shfl_down_sync(~0u, v, 1);
@@ -699,7 +733,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         c.take<HIDDEN / 1024, true>(p.link + LINK_X2, epoch - 1, gw, 6);        sync_consumers();
         float best = -3.4e38f;
         u32 id = 0xffffffffu;
-        head(c, step + 1 == p.steps ? p.logits : nullptr, best, id);
+        head(c, p.logits ? p.logits + (u64)step * VOCAB : nullptr, best, id);
         token = agree(c, epoch, best, id);
         ++epoch;
         if (tid == 0) {

@@ -8,12 +8,17 @@ typedef unsigned char u8;
 
 #define SLOTS 24    // chunks of the ring
 #ifndef PRODUCERS
-#define PRODUCERS 3 // threads that send copies
+#define PRODUCERS 2 // threads that send copies
 #endif
 #ifndef FLY
-#define FLY 1       // copies each has in flight during the layers
+#define FLY 2       // copies each has in flight during the layers
 #endif
-#define FLY_HEAD 3  // and during the head, where nobody exchanges
+#ifndef FLY_HEAD
+#define FLY_HEAD 5  // and during the head, where nobody exchanges
+#endif
+#ifndef HOLD
+#define HOLD 1700   // cycles between a worker's own word and its first look for the others'
+#endif
 #ifndef WHOLE
 #define WHOLE 4     // blocks up to which every worker attends to all positions; a multiple of 4
 #endif
@@ -56,7 +61,7 @@ typedef unsigned char u8;
 #define LINK_O (LINK_PART + KV_HEADS * GROUP_SIZE * PART_WORDS)
 #define LINK_X1 (LINK_O + Q_WIDTH / 2)
 #define LINK_MID (LINK_X1 + HIDDEN / 2)
-#define LINK_X2 (LINK_MID + INTER / 2)
+#define LINK_X2 (LINK_MID + INTER / 3 + 2) // three values a word, and the next aligned
 #define LINK_BEST (LINK_X2 + HIDDEN / 2) // [WORKERS] x 2 words
 #define LINK_WORDS (LINK_BEST + WORKERS * 2)
 
@@ -72,7 +77,7 @@ struct Params {
     u64* link;               // LINK_WORDS
     const int* forced;       // [steps]: token to feed at each step or -1 for the model's own
     int* out;                // [steps] chosen tokens; as many as were decoded
-    float* logits;           // null, or [VOCAB] of the last step
+    float* logits;           // null, or [steps][VOCAB]
     u32* abort_word;         // 8 words: flag, then a record of who waited for what
     u32 position, steps, epoch;
     u32 fault;               // 0, or the number of a worker that stays away, from 1: to test the deadline
@@ -97,6 +102,7 @@ struct Shared {
 
 __device__ __forceinline__ u32 saddr(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 __device__ __forceinline__ u64 now_ns() { u64 t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); return t; }
+__device__ __forceinline__ u32 cycles() { u32 t; asm volatile("mov.u32 %0, %%clock;" : "=r"(t)::"memory"); return t; }
 __device__ __forceinline__ void mbar_init(u32 a, u32 n) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(a), "r"(n)); }
 __device__ __forceinline__ void mbar_expect(u32 a, u32 n) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(a), "r"(n) : "memory"); }
 __device__ __forceinline__ void mbar_arrive(u32 a) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(a) : "memory"); }

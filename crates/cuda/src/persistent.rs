@@ -79,7 +79,7 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         && config.heads == 16
         && config.head_dim == 128
         && config.intermediate == 3072
-        && config.vocab % 16 == 0
+        && config.vocab.is_multiple_of(16)
         && config.vocab / 16 >= WORKERS
         && config.qk_norm
         && !config.qkv_bias;
@@ -87,12 +87,12 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         Some("it is made for compute capability 9.0".to_owned())
     } else if gpu.multiprocessors < WORKERS {
         Some(format!("it wants {WORKERS} multiprocessors"))
-    } else if gpu.shared_memory < shared_bytes(config) {
-        Some(format!("it wants {} bytes of shared memory a block", shared_bytes(config)))
     } else if weights != WeightFormat::Bf16 || kv != KvFormat::Bf16 {
         Some("it wants weights and KV cache in bf16".to_owned())
     } else if !shape {
         Some("it takes the shape of Qwen3-0.6B only, of any depth and vocabulary".to_owned())
+    } else if gpu.shared_memory < shared_bytes(config) {
+        Some(format!("it wants {} bytes of shared memory a block", shared_bytes(config)))
     } else {
         None
     }

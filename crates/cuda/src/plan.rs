@@ -103,7 +103,7 @@ fn check(config: &Config, options: &CudaOptions) -> Result<(), Refusal> {
             findings.push(Finding::new(what, format!("1 to {most}"), value));
         }
     }
-    if config.head_dim % 2 != 0 || config.head_dim > 256 {
+    if !config.head_dim.is_multiple_of(2) || config.head_dim > 256 {
         findings.push(Finding::new("head_dim", "an even number up to 256", config.head_dim));
     }
     Refusal::check(Code::DeviceOptionInvalid, findings)

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::kv::KvCache;
 use crate::persistent::{ENDS, STEPS};
 use crate::rope::RopeTable;
-use crate::stages::{LOGIT_ROWS, Row, Stages};
+use crate::stages::{LOGIT_ROWS, Pass, Row, Stages};
 use crate::weights::Weights;
 
 /// A decoder on a GPU with its sequences.
@@ -139,7 +139,7 @@ impl CudaModel {
     /// A pass of the plain path.
     fn pass(&mut self, tokens: &[u32], rows: &[Row], cancel: &Cancel) -> Result<(), Refusal> {
         let Self { stages, device, config, weights, rope, .. } = self;
-        stages.run(device, config, weights, rope.address(), tokens, rows, cancel)
+        stages.run(device, config, weights, &Pass { tokens, rows, rope: rope.address() }, cancel)
     }
 
     /// Hands the logits of `rows` ready rows to `each`, some at a time.

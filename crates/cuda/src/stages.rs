@@ -24,6 +24,16 @@ pub(crate) struct Row {
     pub(crate) position: u32,
 }
 
+/// Rows that go through the layers together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pass<'a> {
+    /// The token of each row.
+    pub(crate) tokens: &'a [u32],
+    pub(crate) rows: &'a [Row],
+    /// Where RoPE's table lies.
+    pub(crate) rope: u64,
+}
+
 /// Kernels and what lies between them.
 pub(crate) struct Stages {
     embed: CudaFunction,
@@ -80,7 +90,7 @@ impl Stages {
         self.most
     }
 
-    /// Takes `tokens` at `rows` through every layer: keys and values are then in the caches, the residual stream is
+    /// Takes the rows of `pass` through every layer: keys and values are then in the caches, the residual stream is
     /// ready for [`logits`](Self::logits).
     ///
     /// # Errors
@@ -90,11 +100,10 @@ impl Stages {
         device: &Device,
         config: &Config,
         weights: &Weights,
-        rope: u64,
-        tokens: &[u32],
-        rows: &[Row],
+        pass: &Pass<'_>,
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
+        let &Pass { tokens, rows, rope } = pass;
         let count = rows.len() as u32;
         device.write(&mut self.tokens, 0, bytemuck::cast_slice(tokens))?;
         device.write(&mut self.rows, 0, bytemuck::cast_slice(rows))?;

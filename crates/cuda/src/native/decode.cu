@@ -28,8 +28,7 @@ struct Ctx {
     // N pairs of words a distance apart, once all carry the epoch: the loads of a round are in flight together.
     template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], u32 where) {
         // No answer can be there sooner, and every look of all workers takes room from the weights and from the answers.
-        if (where != 2)
-            while (cycles() - since < HOLD) {}
+        while (cycles() - since < (where == 2 || where == 4 ? HOLD_ATTENTION : HOLD)) {}
         bool ready;
         do {
             ready = true;
@@ -445,6 +444,7 @@ template <bool ALL> __device__ __forceinline__ void attend(Ctx& c, u32 layer, u3
         float out = __fdividef(num, den), next = __shfl_down_sync(~0u, out, 16);
         if (c.lane == 0) put(p.link + LINK_O + (c.group * GQA * HEAD_DIM + i) / 2, pack24(out, next, epoch));
     }
+    c.since = cycles();
     // The current position's K and V go to the cache off the critical path: they are next read a token later.
     if (owner && (c.warp == H || c.warp == H + 1)) {
         u32 row = pos % 16, tile = pos % BLOCK_POSITIONS / 16, up = row >> 3;

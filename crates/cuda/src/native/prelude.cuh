@@ -19,6 +19,9 @@ typedef unsigned char u8;
 #ifndef HOLD
 #define HOLD 1700   // cycles between a worker's own word and its first look for the others'
 #endif
+#ifndef HOLD_ATTENTION
+#define HOLD_ATTENTION 1200 // the same before and after attention
+#endif
 #ifndef WHOLE
 #define WHOLE 4     // blocks up to which every worker attends to all positions; a multiple of 4
 #endif

@@ -8,7 +8,7 @@ use tilewright_model::{Code, Finding, Refusal};
 
 use crate::raw::nvrtc::{Failure, Nvrtc};
 
-/// The variable that names a library instead of the search.
+/// The variable that names a library, or a folder that holds it, instead of the search.
 const VARIABLE: &str = "TILEWRIGHT_NVRTC";
 
 /// A loaded NVRTC that makes CUBINs the driver can load.
@@ -97,7 +97,8 @@ const NAMES: &[&str] = if cfg!(windows) {
 /// own, toolkits, then the packages of Pythons. Places that do not exist are left out, bare names apart.
 pub fn search() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
-        return vec![PathBuf::from(named)];
+        let named = PathBuf::from(named);
+        return if named.is_dir() { NAMES.iter().map(|name| named.join(name)).collect() } else { vec![named] };
     }
     let mut places: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
     let mut folders = Vec::new();

@@ -169,7 +169,7 @@ def text():
     native = HERE.parent.parent / "crates/cuda/src/native"
     shape = dict(LAYERS=LAYERS, HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, INTER=INTER, VOCAB=VOCAB, EPS="1e-6f")
     constants = "".join(f"#define {name} {value}\n" for name, value in shape.items())
-    return constants + (native / "prelude.cuh").read_text() + (native / "decode.cu").read_text()
+    return constants + "".join((native / file).read_text() for file in ("prelude.cuh", "worker.cuh", "attend.cuh", "decode.cu"))
 
 
 def main():

@@ -98,7 +98,11 @@ const NAMES: &[&str] = if cfg!(windows) {
 pub fn search() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         let named = PathBuf::from(named);
-        return if named.is_dir() { NAMES.iter().map(|name| named.join(name)).collect() } else { vec![named] };
+        return if named.is_dir() {
+            NAMES.iter().map(|name| named.join(name)).collect()
+        } else {
+            vec![named]
+        };
     }
     let mut places: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
     let mut folders = Vec::new();

@@ -7,6 +7,8 @@ use tilewright_model::{Config, WeightFormat};
 
 const PLAIN: &str = include_str!("native/plain.cu");
 const PRELUDE: &str = include_str!("native/prelude.cuh");
+const WORKER: &str = include_str!("native/worker.cuh");
+const ATTEND: &str = include_str!("native/attend.cuh");
 const PACK: &str = include_str!("native/pack.cu");
 const DECODE: &str = include_str!("native/decode.cu");
 
@@ -51,5 +53,5 @@ pub fn persistent(config: &Config) -> String {
         ],
         config.norm_eps,
     );
-    [constants.as_str(), PRELUDE, PACK, DECODE].concat()
+    [constants.as_str(), PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
 }

@@ -45,6 +45,8 @@ fn the_vocabulary_takes_18_992_threadgroups_of_256_threads() {
 fn the_megakernel_is_one_threadgroup_with_24_kib_of_scratch() {
     let kernel = megakernel(&Shape::QWEN3_0_6B, Scalar::F32);
     assert_eq!(kernel.launch().groups, [1, 1, 1]);
+    let one = megakernel::one_launch("one", &Shape::QWEN3_0_6B, Scalar::F32).unwrap();
+    assert_eq!(one.verify().unwrap().dispatches(), 1);
     assert_eq!(kernel.shared_bytes(), 24 * 1024);
     let report = Report::new(&verify(kernel).unwrap_or_else(|e| panic!("{e}")));
     assert!(report.fast.is_empty());

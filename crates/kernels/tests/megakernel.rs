@@ -9,44 +9,34 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::session::{Loaded, valid};
 use common::{FIXTURES, Left, fixture, reference, shape, some_ids};
-use tilewright_kernels::decode::megakernel;
+use tilewright_kernels::decode::megakernel::one_launch;
 use tilewright_kernels::{Format, Shape};
 use tilewright_model::Checkpoint;
 use tilewright_model::tolerance::Tolerance;
-use tilewright_tile::interp::{Bound, BufferId, Dispatch, Program, run};
-use tilewright_tile::ir::Param;
-use tilewright_tile::{Literal, Scalar, verify};
+use tilewright_tile::interp::Memory;
+use tilewright_tile::pipeline::Runner;
+use tilewright_tile::{Literal, Scalar};
 
 /// Decodes `ids`, one launch each; everything in memory is `storage`.
 fn decode(checkpoint: &Checkpoint, shape: Shape, storage: Scalar, ids: &[u32]) -> Left {
-    let Loaded { mut memory, mut buffers } = Loaded::new(checkpoint, &shape, Format::Float(storage));
-    let kernel = verify(megakernel(&shape, storage)).unwrap_or_else(|e| panic!("{e}"));
-    let cache = (shape.layers * shape.kv_width() * shape.capacity * storage.bytes()) as usize;
-    for (name, bytes) in
-        [("keys", cache), ("values", cache), ("logits", (shape.vocab * storage.bytes()) as usize)]
-    {
-        buffers.insert(name.to_owned(), memory.poison(bytes));
-    }
-    let program = Program::new(&kernel);
+    let Loaded { mut memory, buffers } = Loaded::new(checkpoint, &shape, Format::Float(storage));
+    let pipeline = one_launch("one", &shape, storage).unwrap_or_else(|e| panic!("{e}"));
+    let pipeline = Arc::new(pipeline.verify().unwrap_or_else(|e| panic!("{e}")));
+    let mut runner = Runner::new(&pipeline, &mut memory, |name| buffers.get(name).copied());
+    let read =
+        |memory: &Memory, runner: &Runner, name| memory.read_f32(runner.buffer(name).unwrap(), storage);
     let mut logits = Vec::new();
     for (position, &token) in (0..).zip(ids) {
-        let bound: Vec<Bound> = kernel
-            .params()
-            .iter()
-            .map(|&param| match (param, kernel.param_name(param)) {
-                (Param::Argument(_), "token") => Bound::Scalar(Literal::I32(token as i32)),
-                (Param::Argument(_), _) => Bound::Scalar(Literal::I32(position)),
-                (Param::Buffer(_), name) => Bound::Buffer(memory.whole(buffers[name])),
-            })
-            .collect();
-        let dispatch = Dispatch { groups: [1, 1, 1], bound: &bound };
-        run(&program, &mut memory, &dispatch).unwrap_or_else(|fault| panic!("{fault}"));
-        logits.extend(memory.read_f32(buffers["logits"], storage));
+        let arguments = [("token", Literal::I32(token as i32)), ("position", Literal::I32(position))];
+        runner.run(&mut memory, &arguments).unwrap_or_else(|fault| panic!("{fault}"));
+        logits.extend(read(&memory, &runner, "logits"));
     }
-    let cache = |buffer: BufferId| valid(&memory.read_f32(buffer, storage), &shape, 1, 0, ids.len());
-    Left { logits, keys: cache(buffers["keys"]), values: cache(buffers["values"]) }
+    let cache = |name| valid(&read(&memory, &runner, name), &shape, 1, 0, ids.len());
+    Left { logits, keys: cache("keys"), values: cache("values") }
 }
 
 #[test]

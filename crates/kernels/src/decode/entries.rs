@@ -260,10 +260,16 @@ pub const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// Pipelines of staged decode: `NAME: OPTIONS to GOAL, SUMMARY`.
+/// Pipelines of decode: the megakernel's, then those of stages, `NAME: OPTIONS, GOAL, SUMMARY`.
 macro_rules! pipelines {
     ($($name:literal: $options:expr, $goal:expr, $summary:literal;)*) => {
-        &[$(PipelineEntry {
+        &[PipelineEntry {
+            name: "decode_one_launch",
+            summary: "A token to logits in one launch of one threadgroup, everything in f32.",
+            items: &["A1", "B13"],
+            fits: megakernel::fits,
+            build: |shape| megakernel::one_launch("decode_one_launch", shape, Scalar::F32),
+        }, $(PipelineEntry {
             name: $name,
             summary: $summary,
             items: &["C21", "C22", "C23", "C24", "C27"],

@@ -5,8 +5,13 @@
 //! so attention reads only earlier positions from the cache, and what is written to the cache is read by the next
 //! launch. Nothing waits for another threadgroup.
 
-use tilewright_tile::ir::Access;
-use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, View, kernel};
+use std::sync::Arc;
+
+use tilewright_tile::ir::{Access, Param};
+use tilewright_tile::{
+    Builder, Kernel, Launch, Order, Pipeline, Rejection, ResourceKind, Scalar, Stage, Value, View, kernel,
+    verify,
+};
 
 use crate::format::Format;
 use crate::layout::{LayerPack, Tensor};
@@ -143,6 +148,38 @@ pub fn megakernel(shape: &Shape, storage: Scalar) -> Kernel {
             logits.set_from_lane(0, [row], head.products(&[row], h)[0][0]);
         });
     })
+}
+
+/// The pipeline whose only launch is the megakernel; each run gives `token` and `position`.
+///
+/// # Errors
+/// A shape that does not fit.
+pub fn one_launch(name: &str, shape: &Shape, storage: Scalar) -> Result<Pipeline, Rejection> {
+    let mut pipeline = Pipeline::new(name, Order::Serial);
+    let kernel = Arc::new(verify(megakernel(shape, storage))?);
+    let mut stage = Stage::new("megakernel", &kernel);
+    for &param in kernel.params() {
+        let name = kernel.param_name(param);
+        stage = match param {
+            Param::Argument(argument) => {
+                let range = kernel.arguments()[argument].range;
+                stage.argument(name, pipeline.argument(name, range))
+            }
+            Param::Buffer(buffer) => {
+                let buffer = &kernel.buffers()[buffer];
+                let bytes = buffer.elements * u64::from(buffer.element.bytes());
+                match buffer.access {
+                    Access::Read => stage.read(name, pipeline.resource(name, bytes, ResourceKind::Input)),
+                    Access::Write => stage.write(name, pipeline.resource(name, bytes, ResourceKind::Output)),
+                    Access::ReadWrite => {
+                        stage.update(name, pipeline.resource(name, bytes, ResourceKind::State))
+                    }
+                }
+            }
+        };
+    }
+    pipeline.push(stage);
+    Ok(pipeline)
 }
 
 /// Does something for each row, one SIMD group a row, and waits for all.

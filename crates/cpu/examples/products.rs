@@ -1,6 +1,6 @@
 //! What the machine can do, and how much of it the products reach.
 //!
-//! `probe [format] [threads] [isa] [layers]` packs random matrices of the Qwen3-0.6B shape and prints, as medians of
+//! `products [format] [threads] [isa] [layers]` packs random matrices of the Qwen3-0.6B shape and prints, as medians of
 //! alternating trials: read bandwidth against one row of activations over every matrix (what decoding a token reads),
 //! and the multiply-add peak against 512 rows over every layer.
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]

@@ -180,9 +180,11 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(sum))
             }
             WeightFormat::Int8 => {
-                let (w, x) = (simd.load_u8(&line), black_box(0x0102_0304));
+                let (w, x) = (simd.split8(simd.load_u8(&line)), black_box(0x0102_0304));
                 let mut sums = [simd.splat_i32(0); CHAINS];
                 for _ in 0..self.rounds {
+                    // Else the product is made once and added often.
+                    let x = black_box(x);
                     for sum in &mut sums {
                         *sum = simd.dot8(*sum, w, x);
                     }
@@ -198,7 +200,9 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
                             *sum = simd.dot4(*sum, w, x);
                         }
                     }
-                    sums = sums.map(|sum| simd.settle4(sum));
+                    for sum in &mut sums {
+                        *sum = simd.settle4(*sum);
+                    }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(simd.end4(sum))))
             }

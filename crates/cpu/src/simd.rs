@@ -54,6 +54,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     const FLOAT_ROWS: usize;
     /// The same for a tile of integers.
     const INT_ROWS: usize;
+    /// Vectors that the registers hold.
+    const REGISTERS: usize;
     /// What [`dot8`](Self::dot8) adds to every weight: 128 where the instruction takes them unsigned, else 0.
     const BIAS: i32;
 
@@ -110,10 +112,17 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn load_bytes(self, from: &[u8; 64]) -> Self::F32;
     /// Sixty-four bytes from memory.
     fn load_u8(self, from: &[u8; 64]) -> Self::U8;
+    /// Sixty-four bytes to memory.
+    fn store_u8(self, value: Self::U8, to: &mut [u8; 64]);
+    /// Sixteen little-endian f32 to memory.
+    fn store_bytes(self, value: Self::F32, to: &mut [u8; 64]);
     /// The low and the high four bits of every byte.
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2];
+    /// Bytes in the two vectors that [`dot8`](Self::dot8) takes them as: made once for many products.
+    fn split8(self, w: Self::U8) -> [Self::U8; 2];
     /// Adds to each lane the dot product of its four `w - 128 + BIAS` with the four i8 in `x`, none of them -128.
-    fn dot8(self, sum: Self::I32, w: Self::U8, x: i32) -> Self::I32;
+    /// `w` is split.
+    fn dot8(self, sum: Self::I32, w: [Self::U8; 2], x: i32) -> Self::I32;
     /// Begins sums of [`dot4`](Self::dot4).
     fn begin4(self, sum: Self::I32) -> Self::Sum4;
     /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`. At most eight times

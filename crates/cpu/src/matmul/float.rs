@@ -1,7 +1,7 @@
 //! Tiles of float weights.
 
 use super::layout::{Layout, Line};
-use super::sweep::Product;
+use super::sweep::{Product, Totals};
 use crate::simd::Simd;
 
 /// How the weights of one input lie in `L` lines.
@@ -34,20 +34,20 @@ impl Coding<1> for Bf16 {
 #[inline(always)]
 fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
     simd: S,
-    panel: &[Line],
+    lines: &[Line],
     x: &[u32],
-) -> [[S::F32; 2]; M] {
-    let mut sums = [[simd.splat(0.0); 2]; M];
-    for (lines, x) in panel.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
+    mut totals: Totals<S, M>,
+) -> Totals<S, M> {
+    for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
         let w = C::widen(simd, lines);
         for m in 0..M {
             let x = simd.splat(f32::from_bits(x[m]));
             for v in 0..2 {
-                sums[m][v] = simd.fma(w[v], x, sums[m][v]);
+                totals[m][v] = simd.fma(w[v], x, totals[m][v]);
             }
         }
     }
-    sums
+    totals
 }
 
 impl Product for F32 {
@@ -57,8 +57,19 @@ impl Product for F32 {
     }
 
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(simd: S, _: Layout, panel: &[Line], x: &[u32]) -> [[S::F32; 2]; M] {
-        tile::<S, Self, 2, M>(simd, panel, x)
+    fn widen<S: Simd>(_: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
+        wide[..packed.len()].copy_from_slice(packed);
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        _: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: Totals<S, M>,
+    ) -> Totals<S, M> {
+        tile::<S, F32, 2, M>(simd, lines, x, totals)
     }
 }
 
@@ -69,7 +80,26 @@ impl Product for Bf16 {
     }
 
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(simd: S, _: Layout, panel: &[Line], x: &[u32]) -> [[S::F32; 2]; M] {
-        tile::<S, Self, 1, M>(simd, panel, x)
+    fn widen<S: Simd>(simd: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
+        for (line, to) in packed.iter().zip(wide.as_chunks_mut::<2>().0) {
+            let [low, high] = simd.load_bf16_pair(line);
+            simd.store_bytes(low, &mut to[0]);
+            simd.store_bytes(high, &mut to[1]);
+        }
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        _: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: Totals<S, M>,
+    ) -> Totals<S, M> {
+        if WIDE {
+            tile::<S, F32, 2, M>(simd, lines, x, totals)
+        } else {
+            tile::<S, Bf16, 1, M>(simd, lines, x, totals)
+        }
     }
 }

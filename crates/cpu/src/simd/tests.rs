@@ -25,6 +25,7 @@ struct Outputs {
     ints: Vec<[i32; LANES]>,
     words: [u32; 4],
     halves: [u16; LANES],
+    bytes: [[u8; 64]; 2],
     scalars: [u32; 2],
 }
 
@@ -60,8 +61,11 @@ impl Kernel for &Inputs {
         }
         nibbles = s.dot4(nibbles, low, self.x);
         let sum: i32 = self.x.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
-        let unbiased = s.add_i32(s.dot8(i, bytes, self.x), s.splat_i32(-S::BIAS * sum));
+        let unbiased = s.add_i32(s.dot8(i, s.split8(bytes), self.x), s.splat_i32(-S::BIAS * sum));
         let pair = s.load_bf16_pair(&self.bytes);
+        let (mut copy, mut image) = ([0; 64], [0; 64]);
+        s.store_u8(bytes, &mut copy);
+        s.store_bytes(s.load(&self.a), &mut image);
         let word = s.load_f16(&from_fn(|k| u16::from_le_bytes([self.bytes[2 * k], self.bytes[2 * k + 1]])));
         Outputs {
             floats: vec![
@@ -91,6 +95,7 @@ impl Kernel for &Inputs {
             ],
             words: s.narrow(s.load_i32(&self.i.map(|x| x % 300))),
             halves,
+            bytes: [copy, image],
             scalars: [s.reduce_add(a).to_bits(), s.reduce_max(a).to_bits()],
         }
     }

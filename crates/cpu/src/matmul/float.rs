@@ -51,10 +51,7 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
 }
 
 impl Product for F32 {
-    #[inline(always)]
-    fn rows<S: Simd>() -> usize {
-        S::FLOAT_ROWS
-    }
+    const INTEGER: bool = false;
 
     #[inline(always)]
     fn widen<S: Simd>(_: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
@@ -74,10 +71,7 @@ impl Product for F32 {
 }
 
 impl Product for Bf16 {
-    #[inline(always)]
-    fn rows<S: Simd>() -> usize {
-        S::FLOAT_ROWS
-    }
+    const INTEGER: bool = false;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, _: Layout, packed: &[Line], wide: &mut [Line]) {

@@ -78,7 +78,8 @@ impl Coding for Int8 {
         for (lines, x) in lines.iter().zip(x) {
             for v in 0..V {
                 let v_all = first + v;
-                let w = [F::half::<S, Self>(simd, lines, v_all, 0), F::half::<S, Self>(simd, lines, v_all, 1)];
+                let w =
+                    [F::half::<S, Self>(simd, lines, v_all, 0), F::half::<S, Self>(simd, lines, v_all, 1)];
                 for m in 0..M {
                     sums[m][v] = simd.dot8(sums[m][v], w, x[m] as i32);
                 }
@@ -216,10 +217,7 @@ fn widen<S: Simd, C: Coding>(simd: S, part: Layout, packed: &[Line], wide: &mut 
 }
 
 impl<C: Coding> Product for C {
-    #[inline(always)]
-    fn rows<S: Simd>() -> usize {
-        S::INT_ROWS
-    }
+    const INTEGER: bool = true;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {

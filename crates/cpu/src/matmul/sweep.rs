@@ -18,8 +18,8 @@ pub(super) type Totals<S, const M: usize> = [[<S as Simd>::F32; 2]; M];
 
 /// A format, as a product of parts of a panel with tiles of activations.
 pub(super) trait Product {
-    /// The most rows of a tile.
-    fn rows<S: Simd>() -> usize;
+    /// Whether activations are quantised, and tiles those of integers.
+    const INTEGER: bool;
 
     /// Brings the lines of a part into the form that is multiplied with the least work.
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]);
@@ -148,6 +148,11 @@ impl<P: Product> Task<'_, '_, P> {
     }
 }
 
+/// The most rows of a tile.
+const fn most<S: Simd, P: Product>() -> usize {
+    if P::INTEGER { S::INT_ROWS } else { S::FLOAT_ROWS }
+}
+
 /// One part of a panel with one tile.
 struct Step<'a> {
     part: Layout,
@@ -162,14 +167,22 @@ impl Step<'_> {
     /// With as many rows as the tile has. The last part of a panel has a place for its results.
     #[inline(always)]
     fn any<S: Simd, P: Product, const WIDE: bool>(self, simd: S, place: Option<Place<'_, '_>>) {
-        match self.x.len() / self.part.row_words() {
-            12 if P::rows::<S>() >= 12 => self.run::<S, P, 12, WIDE>(simd, place),
-            8 if P::rows::<S>() >= 8 => self.run::<S, P, 8, WIDE>(simd, place),
-            6 if P::rows::<S>() >= 6 => self.run::<S, P, 6, WIDE>(simd, place),
-            4 if P::rows::<S>() >= 4 => self.run::<S, P, 4, WIDE>(simd, place),
-            3 if P::rows::<S>() >= 3 => self.run::<S, P, 3, WIDE>(simd, place),
-            2 if P::rows::<S>() >= 2 => self.run::<S, P, 2, WIDE>(simd, place),
-            _ => self.run::<S, P, 1, WIDE>(simd, place),
+        let tile = self.x.len() / self.part.row_words();
+        // Conditions on constants, so that tiles which an instruction set does not have are not compiled for it.
+        if const { most::<S, P>() >= 12 } && tile == 12 {
+            self.run::<S, P, 12, WIDE>(simd, place);
+        } else if const { most::<S, P>() >= 8 } && tile == 8 {
+            self.run::<S, P, 8, WIDE>(simd, place);
+        } else if const { most::<S, P>() >= 6 } && tile == 6 {
+            self.run::<S, P, 6, WIDE>(simd, place);
+        } else if const { most::<S, P>() >= 4 } && tile == 4 {
+            self.run::<S, P, 4, WIDE>(simd, place);
+        } else if const { most::<S, P>() >= 3 } && tile == 3 {
+            self.run::<S, P, 3, WIDE>(simd, place);
+        } else if tile == 2 {
+            self.run::<S, P, 2, WIDE>(simd, place);
+        } else {
+            self.run::<S, P, 1, WIDE>(simd, place);
         }
     }
 

@@ -180,28 +180,22 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(sum))
             }
             WeightFormat::Int8 => {
-                let (w, x) = (simd.split8(simd.load_u8(&line)), black_box(0x0102_0304));
+                let w = simd.split8(simd.load_u8(&line));
                 let mut sums = [simd.splat_i32(0); CHAINS];
                 for _ in 0..self.rounds {
-                    // Else the product is made once and added often.
-                    let x = black_box(x);
                     for sum in &mut sums {
-                        *sum = simd.dot8(*sum, w, x);
+                        // Hidden each time: else one product is made and added often.
+                        *sum = simd.dot8(*sum, w, black_box(0x0102_0304));
                     }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(sum)))
             }
             WeightFormat::Int4 => {
-                let (w, x) = (simd.load_u8(&line), black_box(0x0102_0304));
-                let mut sums = [simd.begin4(simd.splat_i32(0)); CHAINS];
-                for _ in 0..self.rounds / 8 {
-                    for _ in 0..8 {
-                        for sum in &mut sums {
-                            *sum = simd.dot4(*sum, w, x);
-                        }
-                    }
+                let w = simd.load_u8(&line);
+                let mut sums = [simd.begin4(); CHAINS];
+                for _ in 0..self.rounds {
                     for sum in &mut sums {
-                        *sum = simd.settle4(*sum);
+                        *sum = simd.dot4(*sum, w, black_box(0x0102_0304));
                     }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(simd.end4(sum))))

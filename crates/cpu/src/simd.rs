@@ -25,6 +25,10 @@ pub use portable::Portable;
 /// Lanes of every vector.
 pub const LANES: usize = 16;
 
+/// The greatest magnitude of an activation that [`dot4`](Simd::dot4) takes: sixteen sums of two products with weights
+/// up to 15 then fit 16 bits.
+pub const MOST4: i8 = 68;
+
 /// Work that runs on any instruction set.
 ///
 /// `run` and what it calls must be `#[inline(always)]`: the body is compiled inside a function that has the
@@ -52,8 +56,10 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// Rows of activations that a float tile multiplies at a time: what the registers hold beside two vectors of weights.
     const FLOAT_ROWS: usize;
-    /// The same for a tile of integers.
-    const INT_ROWS: usize;
+    /// The same for a tile of int8 weights.
+    const INT8_ROWS: usize;
+    /// The same for a tile of int4 weights.
+    const INT4_ROWS: usize;
     /// Vectors that the registers hold.
     const REGISTERS: usize;
     /// What [`dot8`](Self::dot8) adds to every weight: 128 where the instruction takes them unsigned, else 0.
@@ -124,21 +130,15 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// `w` is split.
     fn dot8(self, sum: Self::I32, w: [Self::U8; 2], x: i32) -> Self::I32;
     /// Begins sums of [`dot4`](Self::dot4).
-    fn begin4(self, sum: Self::I32) -> Self::Sum4;
-    /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`. At most eight times
-    /// before [`settle4`](Self::settle4) or [`end4`](Self::end4).
+    fn begin4(self) -> Self::Sum4;
+    /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`, each at most
+    /// [`MOST4`] in magnitude. At most sixteen times.
     fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4;
     /// The sums.
     fn end4(self, sum: Self::Sum4) -> Self::I32;
 
     /// Asks for the cache line `ahead` bytes after `near`. Only a hint: there may be nothing there.
     fn prefetch<T>(self, near: &T, ahead: usize);
-
-    /// Makes room for eight more products in sums of [`dot4`](Self::dot4).
-    #[inline(always)]
-    fn settle4(self, sum: Self::Sum4) -> Self::Sum4 {
-        self.begin4(self.end4(sum))
-    }
 
     /// The sum over lanes: halves are added until one lane is left.
     #[inline(always)]

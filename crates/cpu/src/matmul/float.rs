@@ -1,5 +1,7 @@
 //! Tiles of float weights.
 
+use tilewright_model::WeightFormat;
+
 use super::layout::{Layout, Line};
 use super::sweep::{Product, Totals};
 use crate::simd::Simd;
@@ -36,8 +38,8 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
     simd: S,
     lines: &[Line],
     x: &[u32],
-    mut totals: Totals<S, M>,
-) -> Totals<S, M> {
+    totals: &mut Totals<S, M>,
+) {
     for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
         let w = C::widen(simd, lines);
         for m in 0..M {
@@ -47,11 +49,10 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
             }
         }
     }
-    totals
 }
 
 impl Product for F32 {
-    const INTEGER: bool = false;
+    const FORMAT: WeightFormat = WeightFormat::F32;
 
     #[inline(always)]
     fn widen<S: Simd>(_: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
@@ -64,14 +65,14 @@ impl Product for F32 {
         _: Layout,
         lines: &[Line],
         x: &[u32],
-        totals: Totals<S, M>,
-    ) -> Totals<S, M> {
+        totals: &mut Totals<S, M>,
+    ) {
         tile::<S, F32, 2, M>(simd, lines, x, totals)
     }
 }
 
 impl Product for Bf16 {
-    const INTEGER: bool = false;
+    const FORMAT: WeightFormat = WeightFormat::Bf16;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
@@ -88,8 +89,8 @@ impl Product for Bf16 {
         _: Layout,
         lines: &[Line],
         x: &[u32],
-        totals: Totals<S, M>,
-    ) -> Totals<S, M> {
+        totals: &mut Totals<S, M>,
+    ) {
         if WIDE {
             tile::<S, F32, 2, M>(simd, lines, x, totals)
         } else {

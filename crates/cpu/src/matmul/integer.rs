@@ -1,11 +1,16 @@
 //! Tiles of integer weights.
 
+use tilewright_model::WeightFormat;
+
 use super::layout::{Layout, Line};
 use super::sweep::{Product, Totals};
 use crate::simd::Simd;
 
 /// How the weights of a group lie in its lines. Every line stands for two vectors of bytes that are multiplied.
 pub(super) trait Coding {
+    /// The format.
+    const FORMAT: WeightFormat;
+
     /// Words of four inputs in two lines, one for each vector of outputs.
     const WORDS: usize;
 
@@ -55,6 +60,7 @@ impl Form<4> for Wide {
 pub(super) struct Int8;
 
 impl Coding for Int8 {
+    const FORMAT: WeightFormat = WeightFormat::Int8;
     const WORDS: usize = 1;
 
     #[inline(always)]
@@ -92,10 +98,8 @@ impl Coding for Int8 {
 /// Eight inputs a pair of lines, each stored as weight + 8: the first four in the low halves of the bytes.
 pub(super) struct Int4;
 
-/// Pairs of lines, of two products each, that a sum takes before it is settled.
-const SETTLE: usize = 4;
-
 impl Coding for Int4 {
+    const FORMAT: WeightFormat = WeightFormat::Int4;
     const WORDS: usize = 2;
 
     #[inline(always)]
@@ -115,22 +119,14 @@ impl Coding for Int4 {
         lines: &[[Line; L]],
         x: &[[u32; M]],
     ) -> [[S::I32; V]; M] {
-        let mut sums = [[simd.begin4(simd.splat_i32(0)); V]; M];
-        let x = x.as_chunks::<2>().0;
-        for (lines, x) in lines.chunks(SETTLE).zip(x.chunks(SETTLE)) {
-            for (lines, x) in lines.iter().zip(x) {
-                for v in 0..V {
-                    for half in 0..2 {
-                        let w = F::half::<S, Self>(simd, lines, first + v, half);
-                        for m in 0..M {
-                            sums[m][v] = simd.dot4(sums[m][v], w, x[half][m] as i32);
-                        }
+        let mut sums = [[simd.begin4(); V]; M];
+        for (lines, x) in lines.iter().zip(x.as_chunks::<2>().0) {
+            for v in 0..V {
+                for half in 0..2 {
+                    let w = F::half::<S, Self>(simd, lines, first + v, half);
+                    for m in 0..M {
+                        sums[m][v] = simd.dot4(sums[m][v], w, x[half][m] as i32);
                     }
-                }
-            }
-            for m in 0..M {
-                for v in 0..V {
-                    sums[m][v] = simd.settle4(sums[m][v]);
                 }
             }
         }
@@ -151,8 +147,8 @@ fn tile<S: Simd, C: Coding, F: Form<L>, const L: usize, const M: usize>(
     part: Layout,
     lines: &[Line],
     x: &[u32],
-    mut totals: Totals<S, M>,
-) -> Totals<S, M> {
+    totals: &mut Totals<S, M>,
+) {
     let (mut lines, mut x) = (lines, x.as_chunks::<M>().0);
     for words in part.group_words() {
         let ([scales], rest) = lines.split_first_chunk().unwrap_or((&[[0; 64]], &[]));
@@ -166,15 +162,14 @@ fn tile<S: Simd, C: Coding, F: Form<L>, const L: usize, const M: usize>(
         // Sums of both vectors at once where the registers hold them beside the weights.
         if 2 * M + 2 <= S::REGISTERS {
             let sums = C::dots::<S, F, L, M, 2>(simd, 0, group, x_words);
-            add_group::<S, C, M, 2>(simd, 0, sums, scales, heads, &mut totals);
+            add_group::<S, C, M, 2>(simd, 0, sums, scales, heads, totals);
         } else {
             for v in 0..2 {
                 let sums = C::dots::<S, F, L, M, 1>(simd, v, group, x_words);
-                add_group::<S, C, M, 1>(simd, v, sums, scales, heads, &mut totals);
+                add_group::<S, C, M, 1>(simd, v, sums, scales, heads, totals);
             }
         }
     }
-    totals
 }
 
 /// Takes the bias out of a group's sums, scales them, and adds them to the totals.
@@ -217,7 +212,7 @@ fn widen<S: Simd, C: Coding>(simd: S, part: Layout, packed: &[Line], wide: &mut 
 }
 
 impl<C: Coding> Product for C {
-    const INTEGER: bool = true;
+    const FORMAT: WeightFormat = C::FORMAT;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
@@ -230,8 +225,8 @@ impl<C: Coding> Product for C {
         part: Layout,
         lines: &[Line],
         x: &[u32],
-        totals: Totals<S, M>,
-    ) -> Totals<S, M> {
+        totals: &mut Totals<S, M>,
+    ) {
         if WIDE {
             tile::<S, C, Wide, 4, M>(simd, part, lines, x, totals)
         } else {

@@ -18,8 +18,8 @@ pub(super) type Totals<S, const M: usize> = [[<S as Simd>::F32; 2]; M];
 
 /// A format, as a product of parts of a panel with tiles of activations.
 pub(super) trait Product {
-    /// Whether activations are quantised, and tiles those of integers.
-    const INTEGER: bool;
+    /// The format.
+    const FORMAT: WeightFormat;
 
     /// Brings the lines of a part into the form that is multiplied with the least work.
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]);
@@ -31,8 +31,8 @@ pub(super) trait Product {
         part: Layout,
         lines: &[Line],
         x: &[u32],
-        totals: Totals<S, M>,
-    ) -> Totals<S, M>;
+        totals: &mut Totals<S, M>,
+    );
 }
 
 /// Bytes of activations that go over a panel before the next panel: they stay in the second-level cache.
@@ -148,9 +148,13 @@ impl<P: Product> Task<'_, '_, P> {
     }
 }
 
-/// The most rows of a tile.
-const fn most<S: Simd, P: Product>() -> usize {
-    if P::INTEGER { S::INT_ROWS } else { S::FLOAT_ROWS }
+/// The most rows of a tile of activations for `format`.
+pub(super) const fn most_rows<S: Simd>(format: WeightFormat) -> usize {
+    match format {
+        WeightFormat::F32 | WeightFormat::Bf16 => S::FLOAT_ROWS,
+        WeightFormat::Int8 => S::INT8_ROWS,
+        WeightFormat::Int4 => S::INT4_ROWS,
+    }
 }
 
 /// One part of a panel with one tile.
@@ -169,15 +173,15 @@ impl Step<'_> {
     fn any<S: Simd, P: Product, const WIDE: bool>(self, simd: S, place: Option<Place<'_, '_>>) {
         let tile = self.x.len() / self.part.row_words();
         // Conditions on constants, so that tiles which an instruction set does not have are not compiled for it.
-        if const { most::<S, P>() >= 12 } && tile == 12 {
+        if const { most_rows::<S>(P::FORMAT) >= 12 } && tile == 12 {
             self.run::<S, P, 12, WIDE>(simd, place);
-        } else if const { most::<S, P>() >= 8 } && tile == 8 {
+        } else if const { most_rows::<S>(P::FORMAT) >= 8 } && tile == 8 {
             self.run::<S, P, 8, WIDE>(simd, place);
-        } else if const { most::<S, P>() >= 6 } && tile == 6 {
+        } else if const { most_rows::<S>(P::FORMAT) >= 6 } && tile == 6 {
             self.run::<S, P, 6, WIDE>(simd, place);
-        } else if const { most::<S, P>() >= 4 } && tile == 4 {
+        } else if const { most_rows::<S>(P::FORMAT) >= 4 } && tile == 4 {
             self.run::<S, P, 4, WIDE>(simd, place);
-        } else if const { most::<S, P>() >= 3 } && tile == 3 {
+        } else if const { most_rows::<S>(P::FORMAT) >= 3 } && tile == 3 {
             self.run::<S, P, 3, WIDE>(simd, place);
         } else if tile == 2 {
             self.run::<S, P, 2, WIDE>(simd, place);
@@ -198,7 +202,7 @@ impl Step<'_> {
                 *total = [simd.load(&sum[0]), simd.load(&sum[1])];
             }
         }
-        totals = P::tile::<S, M, WIDE>(simd, self.part, self.lines, self.x, totals);
+        P::tile::<S, M, WIDE>(simd, self.part, self.lines, self.x, &mut totals);
         match place {
             Some(place) => place.put(simd, totals),
             None => {

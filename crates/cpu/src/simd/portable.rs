@@ -17,7 +17,8 @@ impl Simd for Portable {
     type Sum4 = [i32; LANES];
 
     const FLOAT_ROWS: usize = 2;
-    const INT_ROWS: usize = 2;
+    const INT8_ROWS: usize = 2;
+    const INT4_ROWS: usize = 2;
     const REGISTERS: usize = 8;
     const BIAS: i32 = 0;
 
@@ -150,8 +151,8 @@ impl Simd for Portable {
         dot(sum, w.map(|w| i32::from(w) - 128), x)
     }
     #[inline(always)]
-    fn begin4(self, sum: Self::I32) -> Self::Sum4 {
-        sum
+    fn begin4(self) -> Self::Sum4 {
+        [0; LANES]
     }
     #[inline(always)]
     fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4 {

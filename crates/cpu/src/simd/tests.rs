@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use proptest::prelude::*;
 
-use super::{Isa, Kernel, LANES, Simd};
+use super::{Isa, Kernel, LANES, MOST4, Simd};
 
 /// Inputs of all operations.
 #[derive(Clone, Debug)]
@@ -51,15 +51,12 @@ impl Kernel for &Inputs {
         s.store_f16(a, &mut halves);
         let bytes = s.load_u8(&self.bytes);
         let [low, high] = s.nibbles(bytes);
-        // Eight steps are what sums must hold before they are settled.
-        let mut nibbles = s.begin4(i);
-        for _ in 0..2 {
-            for _ in 0..4 {
-                nibbles = s.dot4(s.dot4(nibbles, low, self.x), high, self.x);
-            }
-            nibbles = s.settle4(nibbles);
+        // Sixteen steps are what sums must hold.
+        let few = i32::from_le_bytes(self.x.to_le_bytes().map(|x| (x as i8).clamp(-MOST4, MOST4) as u8));
+        let mut nibbles = s.begin4();
+        for _ in 0..8 {
+            nibbles = s.dot4(s.dot4(nibbles, low, few), high, few);
         }
-        nibbles = s.dot4(nibbles, low, self.x);
         let sum: i32 = self.x.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
         let unbiased = s.add_i32(s.dot8(i, s.split8(bytes), self.x), s.splat_i32(-S::BIAS * sum));
         let pair = s.load_bf16_pair(&self.bytes);
@@ -157,7 +154,7 @@ proptest! {
 
 #[test]
 fn extremes_do_not_saturate() {
-    for byte in [0, 128, 255] {
+    for byte in [0u8, 128, 255] {
         for x in [-127i8, 127] {
             let inputs = Inputs {
                 a: [1.0; LANES],
@@ -171,6 +168,8 @@ fn extremes_do_not_saturate() {
             let expected = (i32::from(byte) - 128) * i32::from(x) * 4;
             for isa in Isa::testable() {
                 assert_eq!(isa.run(&inputs).ints[4], [expected; LANES], "{isa}");
+                let nibbles = 8 * 4 * i32::from(byte % 16 + byte / 16) * i32::from(x.clamp(-MOST4, MOST4));
+                assert_eq!(isa.run(&inputs).ints[5], [nibbles; LANES], "{isa}");
             }
         }
     }

@@ -54,8 +54,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen i32 under way in [`dot4`](Self::dot4).
     type Sum4: Copy;
 
-    /// Rows of activations that a float tile multiplies at a time: what the registers hold beside two vectors of weights.
+    /// Rows of activations that a float tile multiplies at a time: what the registers hold beside a vector of weights.
     const FLOAT_ROWS: usize;
+    /// The most rows of a float tile whose sums fit the registers for both vectors of a panel; a tile of more takes one
+    /// after the other.
+    const FLOAT_PAIRS: usize;
     /// The same for a tile of int8 weights.
     const INT8_ROWS: usize;
     /// The same for a tile of int4 weights.

@@ -1,5 +1,7 @@
 //! Tiles of float weights.
 
+use std::array::from_fn;
+
 use tilewright_model::WeightFormat;
 
 use super::layout::{Layout, Line};
@@ -40,6 +42,13 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
     x: &[u32],
     totals: &mut Totals<S, M>,
 ) {
+    if M > S::FLOAT_PAIRS {
+        // The second time around the lines come from a near cache.
+        let low = vector::<S, C, L, M, 0>(simd, lines, x, from_fn(|m| totals[m][0]));
+        let high = vector::<S, C, L, M, 1>(simd, lines, x, from_fn(|m| totals[m][1]));
+        *totals = from_fn(|m| [low[m], high[m]]);
+        return;
+    }
     for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
         let w = C::widen(simd, lines);
         for m in 0..M {
@@ -49,6 +58,44 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
             }
         }
     }
+}
+
+/// Vector `V` of a [`tile`].
+#[inline(always)]
+fn vector<S: Simd, C: Coding<L>, const L: usize, const M: usize, const V: usize>(
+    simd: S,
+    lines: &[Line],
+    x: &[u32],
+    mut totals: [S::F32; M],
+) -> [S::F32; M] {
+    for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
+        let w = C::widen(simd, lines)[V];
+        for m in 0..M {
+            totals[m] = simd.fma(w, simd.splat(f32::from_bits(x[m])), totals[m]);
+        }
+    }
+    totals
+}
+
+/// One row with several panels, a stream of each.
+#[inline(always)]
+fn row<S: Simd, C: Coding<L>, const L: usize, const P: usize>(
+    simd: S,
+    panels: [&[Line]; P],
+    x: &[u32],
+) -> Totals<S, P> {
+    let panels = panels.map(|panel| &panel.as_chunks::<L>().0[..x.len()]);
+    let mut totals = [[simd.splat(0.0); 2]; P];
+    for (i, x) in x.iter().enumerate() {
+        let x = simd.splat(f32::from_bits(*x));
+        for p in 0..P {
+            let w = C::widen(simd, &panels[p][i]);
+            for v in 0..2 {
+                totals[p][v] = simd.fma(w[v], x, totals[p][v]);
+            }
+        }
+    }
+    totals
 }
 
 impl Product for F32 {
@@ -68,6 +115,11 @@ impl Product for F32 {
         totals: &mut Totals<S, M>,
     ) {
         tile::<S, F32, 2, M>(simd, lines, x, totals)
+    }
+
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
+        row::<S, Self, 2, P>(simd, panels, x)
     }
 }
 
@@ -96,5 +148,10 @@ impl Product for Bf16 {
         } else {
             tile::<S, Bf16, 1, M>(simd, lines, x, totals)
         }
+    }
+
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
+        row::<S, Self, 1, P>(simd, panels, x)
     }
 }

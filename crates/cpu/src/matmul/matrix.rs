@@ -162,7 +162,9 @@ fn pack_panel(
 ) -> Result<(), Refusal> {
     let mut weights = vec![0.0; rows.len() * layout.cols];
     read(rows.clone(), &mut weights)?;
-    if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
+    // Without an early exit, so that the common case is vectorized.
+    if !weights.iter().fold(true, |ok, w| ok & w.is_finite()) {
+        let at = weights.iter().position(|w| !w.is_finite()).unwrap_or(0);
         let (row, col) = (rows.start + at / layout.cols, at % layout.cols);
         let what = format!("weight of output {row}, input {col}");
         return Err(Refusal::new(Code::NonFiniteWeight, what, "a finite number", weights[at]));

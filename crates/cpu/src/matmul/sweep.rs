@@ -33,7 +33,25 @@ pub(super) trait Product {
         x: &[u32],
         totals: &mut Totals<S, M>,
     );
+
+    /// The results of one row with several panels: the same as of [`tile`](Self::tile) with each.
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(
+        simd: S,
+        layout: Layout,
+        panels: [&[Line]; P],
+        x: &[u32],
+    ) -> Totals<S, P> {
+        panels.map(|panel| {
+            let mut totals = [[simd.splat(0.0); 2]];
+            Self::tile::<S, 1, false>(simd, layout, panel, x, &mut totals);
+            totals[0]
+        })
+    }
 }
+
+/// Panels that one row is multiplied with at a time: memory gives more to several streams than to one.
+const STREAMS: usize = 4;
 
 /// Bytes of activations that go over a panel before the next panel: they stay in the second-level cache.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -92,7 +110,9 @@ impl<P: Product> Kernel for Task<'_, '_, P> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        if self.block.rows().len() <= self.inputs.tile_rows() {
+        if self.inputs.rows() == 1 {
+            self.one_row(simd);
+        } else if self.block.rows().len() <= self.inputs.tile_rows() {
             self.one_tile(simd);
         } else {
             self.many_tiles(simd);
@@ -105,6 +125,22 @@ impl<P: Product> Kernel for Task<'_, '_, P> {
 struct Wide([Line; WIDE_LINES]);
 
 impl<P: Product> Task<'_, '_, P> {
+    /// Several panels at a time meet the only row there is, straight from memory.
+    #[inline(always)]
+    fn one_row<S: Simd>(self, simd: S) {
+        let Self { matrix, inputs, block, add, .. } = self;
+        let (mut next, end) = (block.cols().start, block.cols().end);
+        for (_, x) in inputs.tiles(0..1) {
+            while next < end {
+                next = match (end - next).div_ceil(PANEL) {
+                    STREAMS.. => streams::<S, P, STREAMS>(simd, matrix, x, block, next, add),
+                    2.. => streams::<S, P, 2>(simd, matrix, x, block, next, add),
+                    _ => streams::<S, P, 1>(simd, matrix, x, block, next, add),
+                };
+            }
+        }
+    }
+
     /// Panels meet one tile, straight from memory.
     #[inline(always)]
     fn one_tile<S: Simd>(self, simd: S) {
@@ -146,6 +182,25 @@ impl<P: Product> Task<'_, '_, P> {
             }
         }
     }
+}
+
+/// `N` panels with one row, from the output `from` on; returns the output after them.
+#[inline(always)]
+fn streams<S: Simd, P: Product, const N: usize>(
+    simd: S,
+    matrix: &Matrix,
+    x: &[u32],
+    block: &mut Block<'_>,
+    from: usize,
+    add: bool,
+) -> usize {
+    let panels = std::array::from_fn(|p| matrix.panel(from / PANEL + p));
+    let results = P::row::<S, N>(simd, matrix.layout(), panels, x);
+    let end = block.cols().end.min(from + N * PANEL);
+    for (result, cols) in results.into_iter().zip((from..end).step_by(PANEL)) {
+        store(simd, result, block.segment(0, cols..end.min(cols + PANEL)), add);
+    }
+    end
 }
 
 /// The most rows of a tile of activations for `format`.
@@ -228,20 +283,25 @@ impl Place<'_, '_> {
     #[inline(always)]
     fn put<S: Simd, const M: usize>(self, simd: S, results: Totals<S, M>) {
         for (row, result) in self.rows.zip(results) {
-            let out = self.block.segment(row, self.cols.clone());
-            if let ([low, high], []) = out.as_chunks_mut::<LANES>() {
-                for (out, result) in [low, high].into_iter().zip(result) {
-                    let result = if self.add { simd.add(simd.load(out), result) } else { result };
-                    simd.store(result, out);
-                }
-            } else {
-                let mut whole = [[0.0; LANES]; 2];
-                simd.store(result[0], &mut whole[0]);
-                simd.store(result[1], &mut whole[1]);
-                for (out, result) in out.iter_mut().zip(whole.as_flattened()) {
-                    *out = if self.add { *out + result } else { *result };
-                }
-            }
+            store(simd, result, self.block.segment(row, self.cols.clone()), self.add);
+        }
+    }
+}
+
+/// Stores one row's results of one panel, as many as there are outputs.
+#[inline(always)]
+fn store<S: Simd>(simd: S, result: [S::F32; 2], out: &mut [f32], add: bool) {
+    if let ([low, high], []) = out.as_chunks_mut::<LANES>() {
+        for (out, result) in [low, high].into_iter().zip(result) {
+            let result = if add { simd.add(simd.load(out), result) } else { result };
+            simd.store(result, out);
+        }
+    } else {
+        let mut whole = [[0.0; LANES]; 2];
+        simd.store(result[0], &mut whole[0]);
+        simd.store(result[1], &mut whole[1]);
+        for (out, result) in out.iter_mut().zip(whole.as_flattened()) {
+            *out = if add { *out + result } else { *result };
         }
     }
 }

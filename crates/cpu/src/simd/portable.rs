@@ -17,6 +17,7 @@ impl Simd for Portable {
     type Sum4 = [i32; LANES];
 
     const FLOAT_ROWS: usize = 2;
+    const FLOAT_PAIRS: usize = 2;
     const INT8_ROWS: usize = 2;
     const INT4_ROWS: usize = 2;
     const REGISTERS: usize = 8;

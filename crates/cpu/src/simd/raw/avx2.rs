@@ -27,7 +27,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     /// Pairs of i16, or with VNNI the sums.
     type Sum4 = I;
 
-    const FLOAT_ROWS: usize = 2;
+    const FLOAT_ROWS: usize = 6;
+    const FLOAT_PAIRS: usize = 2;
     const INT8_ROWS: usize = if VNNI { 6 } else { 4 };
     const INT4_ROWS: usize = 6;
     const REGISTERS: usize = 8;

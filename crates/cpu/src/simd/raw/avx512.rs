@@ -26,6 +26,7 @@ impl Simd for Avx512 {
     type Sum4 = __m512i;
 
     const FLOAT_ROWS: usize = 12;
+    const FLOAT_PAIRS: usize = 12;
     const INT8_ROWS: usize = 12;
     const INT4_ROWS: usize = 12;
     const REGISTERS: usize = 32;

@@ -46,7 +46,8 @@ impl<const DOT: bool> Simd for Neon<DOT> {
     type U8 = B;
     type Sum4 = I;
 
-    const FLOAT_ROWS: usize = 2;
+    const FLOAT_ROWS: usize = 6;
+    const FLOAT_PAIRS: usize = 2;
     const INT8_ROWS: usize = 2;
     const INT4_ROWS: usize = 2;
     const REGISTERS: usize = 8;

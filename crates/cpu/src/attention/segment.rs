@@ -33,10 +33,8 @@ pub(super) fn attend_segment<S: Simd, E: Load>(
     weights: &mut [Weight],
 ) {
     let padded = head.values.len() / SEGMENT;
-    let mut scratch = Scratch {
-        queries: vec![0.0; TILE * head.keys.len() / SEGMENT],
-        scores: [[0.0; SEGMENT]; TILE],
-    };
+    let mut scratch =
+        Scratch { queries: vec![0.0; TILE * head.keys.len() / SEGMENT], scores: [[0.0; SEGMENT]; TILE] };
     let mut done = 0;
     while done < queries.len() {
         let (queries, weights) = (&queries[done..], &mut weights[done..]);

@@ -192,10 +192,15 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
             }
             WeightFormat::Int4 => {
                 let w = simd.load_u8(&line);
-                let mut sums = [simd.begin4(); CHAINS];
-                for _ in 0..self.rounds {
+                let mut sums = [simd.begin4(simd.splat_i32(0)); CHAINS];
+                for _ in 0..self.rounds / 8 {
+                    for _ in 0..8 {
+                        for sum in &mut sums {
+                            *sum = simd.dot4(*sum, w, black_box(0x0102_0304));
+                        }
+                    }
                     for sum in &mut sums {
-                        *sum = simd.dot4(*sum, w, black_box(0x0102_0304));
+                        *sum = simd.begin4(simd.end4(*sum));
                     }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(simd.end4(sum))))

@@ -25,10 +25,6 @@ pub use portable::Portable;
 /// Lanes of every vector.
 pub const LANES: usize = 16;
 
-/// The greatest magnitude of an activation that [`dot4`](Simd::dot4) takes: sixteen sums of two products with weights
-/// up to 15 then fit 16 bits.
-pub const MOST4: i8 = 68;
-
 /// Work that runs on any instruction set.
 ///
 /// `run` and what it calls must be `#[inline(always)]`: the body is compiled inside a function that has the
@@ -133,9 +129,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// `w` is split.
     fn dot8(self, sum: Self::I32, w: [Self::U8; 2], x: i32) -> Self::I32;
     /// Begins sums of [`dot4`](Self::dot4).
-    fn begin4(self) -> Self::Sum4;
-    /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`, each at most
-    /// [`MOST4`] in magnitude. At most sixteen times.
+    fn begin4(self, sum: Self::I32) -> Self::Sum4;
+    /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`. At most eight times
+    /// before [`end4`](Self::end4).
     fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4;
     /// The sums.
     fn end4(self, sum: Self::Sum4) -> Self::I32;

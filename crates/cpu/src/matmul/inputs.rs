@@ -8,7 +8,7 @@ use super::layout::{Layout, tile_rows};
 use super::matrix::Matrix;
 use super::sweep::most_rows;
 use crate::pool::Pool;
-use crate::simd::{Isa, Kernel, LANES, MOST4, Simd};
+use crate::simd::{Isa, Kernel, LANES, Simd};
 
 /// Prepared activations. One value is filled again and again, and keeps its memory.
 ///
@@ -123,11 +123,10 @@ impl Kernel for Fill<'_> {
                 slots.zip(self.values).for_each(|(slot, value)| *slot = value.to_bits());
             }
             WeightFormat::Int8 | WeightFormat::Int4 => {
-                let most = if self.layout.format == WeightFormat::Int4 { f32::from(MOST4) } else { 127.0 };
                 for (words, values) in self.layout.group_words().zip(self.values.chunks(self.layout.group()))
                 {
                     let mut group = slots.by_ref().take(2 + words);
-                    quantize(simd, values, most, |word| {
+                    quantize(simd, values, |word| {
                         if let Some(slot) = group.next() {
                             *slot = word;
                         }
@@ -141,10 +140,10 @@ impl Kernel for Fill<'_> {
 
 /// Symmetric quantisation of one group: its scale, the sum of the integers, then these, four a word.
 ///
-/// The scale takes the greatest magnitude to `most`; integers are the nearest, ties to even. A value that is not finite
+/// The scale takes the greatest magnitude to 127; integers are the nearest, ties to even. A value that is not finite
 /// makes the scale not a number.
 #[inline(always)]
-fn quantize<S: Simd>(simd: S, values: &[f32], most: f32, mut put: impl FnMut(u32)) {
+fn quantize<S: Simd>(simd: S, values: &[f32], mut put: impl FnMut(u32)) {
     let vectors = values.as_chunks::<LANES>().0;
     let (mut greatest, mut poison) = (simd.splat(0.0), simd.splat(0.0));
     for vector in vectors {
@@ -153,9 +152,9 @@ fn quantize<S: Simd>(simd: S, values: &[f32], most: f32, mut put: impl FnMut(u32
         poison = simd.fma(value, simd.splat(0.0), poison);
     }
     let greatest = simd.reduce_max(greatest);
-    let scale = greatest / most + simd.reduce_add(poison);
+    let scale = greatest / 127.0 + simd.reduce_add(poison);
     // The greatest magnitude may be too small to be divided by.
-    let inverse = most / greatest;
+    let inverse = 127.0 / greatest;
     let inverse = simd.splat(if inverse.is_finite() { inverse } else { 0.0 });
     let mut integers = [[0; 4]; 8];
     let mut sum = simd.splat_i32(0);

@@ -98,6 +98,9 @@ impl Coding for Int8 {
 /// Eight inputs a pair of lines, each stored as weight + 8: the first four in the low halves of the bytes.
 pub(super) struct Int4;
 
+/// Pairs of lines, of two products each, that go between [`begin4`](Simd::begin4) and [`end4`](Simd::end4).
+const SETTLE: usize = 4;
+
 impl Coding for Int4 {
     const FORMAT: WeightFormat = WeightFormat::Int4;
     const WORDS: usize = 2;
@@ -119,24 +122,31 @@ impl Coding for Int4 {
         lines: &[[Line; L]],
         x: &[[u32; M]],
     ) -> [[S::I32; V]; M] {
-        let mut sums = [[simd.begin4(); V]; M];
-        for (lines, x) in lines.iter().zip(x.as_chunks::<2>().0) {
-            for v in 0..V {
-                for half in 0..2 {
-                    let w = F::half::<S, Self>(simd, lines, first + v, half);
-                    for m in 0..M {
-                        sums[m][v] = simd.dot4(sums[m][v], w, x[half][m] as i32);
+        let mut sums = [[simd.splat_i32(0); V]; M];
+        for (lines, x) in lines.chunks(SETTLE).zip(x.as_chunks::<2>().0.chunks(SETTLE)) {
+            let mut under_way = [[simd.begin4(simd.splat_i32(0)); V]; M];
+            for m in 0..M {
+                for v in 0..V {
+                    under_way[m][v] = simd.begin4(sums[m][v]);
+                }
+            }
+            for (lines, x) in lines.iter().zip(x) {
+                for v in 0..V {
+                    for half in 0..2 {
+                        let w = F::half::<S, Self>(simd, lines, first + v, half);
+                        for m in 0..M {
+                            under_way[m][v] = simd.dot4(under_way[m][v], w, x[half][m] as i32);
+                        }
                     }
                 }
             }
-        }
-        let mut ends = [[simd.splat_i32(0); V]; M];
-        for m in 0..M {
-            for v in 0..V {
-                ends[m][v] = simd.end4(sums[m][v]);
+            for m in 0..M {
+                for v in 0..V {
+                    sums[m][v] = simd.end4(under_way[m][v]);
+                }
             }
         }
-        ends
+        sums
     }
 }
 

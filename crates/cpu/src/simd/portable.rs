@@ -152,8 +152,8 @@ impl Simd for Portable {
         dot(sum, w.map(|w| i32::from(w) - 128), x)
     }
     #[inline(always)]
-    fn begin4(self) -> Self::Sum4 {
-        [0; LANES]
+    fn begin4(self, sum: Self::I32) -> Self::Sum4 {
+        sum
     }
     #[inline(always)]
     fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4 {

@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use proptest::prelude::*;
 
-use super::{Isa, Kernel, LANES, MOST4, Simd};
+use super::{Isa, Kernel, LANES, Simd};
 
 /// Inputs of all operations.
 #[derive(Clone, Debug)]
@@ -51,11 +51,14 @@ impl Kernel for &Inputs {
         s.store_f16(a, &mut halves);
         let bytes = s.load_u8(&self.bytes);
         let [low, high] = s.nibbles(bytes);
-        // Sixteen steps are what sums must hold.
-        let few = i32::from_le_bytes(self.x.to_le_bytes().map(|x| (x as i8).clamp(-MOST4, MOST4) as u8));
-        let mut nibbles = s.begin4();
-        for _ in 0..8 {
-            nibbles = s.dot4(s.dot4(nibbles, low, few), high, few);
+        // Eight steps are what sums must hold.
+        let mut nibbles = i;
+        for _ in 0..2 {
+            let mut sums = s.begin4(nibbles);
+            for _ in 0..4 {
+                sums = s.dot4(s.dot4(sums, low, self.x), high, self.x);
+            }
+            nibbles = s.end4(sums);
         }
         let sum: i32 = self.x.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
         let unbiased = s.add_i32(s.dot8(i, s.split8(bytes), self.x), s.splat_i32(-S::BIAS * sum));
@@ -88,7 +91,7 @@ impl Kernel for &Inputs {
                 int(s.shl::<23>(i)),
                 int(s.round(s.load(&self.a.map(|x| (x % 4e8) * 2.5)))),
                 int(unbiased),
-                int(s.end4(nibbles)),
+                int(nibbles),
             ],
             words: s.narrow(s.load_i32(&self.i.map(|x| x % 300))),
             halves,
@@ -168,7 +171,7 @@ fn extremes_do_not_saturate() {
             let expected = (i32::from(byte) - 128) * i32::from(x) * 4;
             for isa in Isa::testable() {
                 assert_eq!(isa.run(&inputs).ints[4], [expected; LANES], "{isa}");
-                let nibbles = 8 * 4 * i32::from(byte % 16 + byte / 16) * i32::from(x.clamp(-MOST4, MOST4));
+                let nibbles = 8 * 4 * i32::from(byte % 16 + byte / 16) * i32::from(x);
                 assert_eq!(isa.run(&inputs).ints[5], [nibbles; LANES], "{isa}");
             }
         }

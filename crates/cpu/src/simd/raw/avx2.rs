@@ -24,8 +24,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     type F32 = F;
     type I32 = I;
     type U8 = I;
-    /// Pairs of i16, or with VNNI the sums.
-    type Sum4 = I;
+    /// The sums, and what is still in pairs of i16 beside them; VNNI leaves the pairs alone.
+    type Sum4 = [I; 2];
 
     const FLOAT_ROWS: usize = 6;
     const FLOAT_PAIRS: usize = 2;
@@ -156,23 +156,26 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
                 _mm256_add_epi32(sum[1], _mm256_madd_epi16(p1, ones)),
             ]
         }
-        fn begin4() -> I { [_mm256_set1_epi32(0); 2] }
-        fn dot4(sum: I, w: I, x: i32) -> I {
-            let x = _mm256_set1_epi32(x);
+        fn begin4(sum: I) -> [I; 2] { [sum, [_mm256_set1_epi32(0); 2]] }
+        fn dot4(sum: [I; 2], w: I, x: i32) -> [I; 2] {
+            let ([sum, pairs], x) = (sum, _mm256_set1_epi32(x));
             if VNNI {
-                return [_mm256_dpbusd_avx_epi32(sum[0], w[0], x), _mm256_dpbusd_avx_epi32(sum[1], w[1], x)];
+                let sum = [_mm256_dpbusd_avx_epi32(sum[0], w[0], x), _mm256_dpbusd_avx_epi32(sum[1], w[1], x)];
+                return [sum, pairs];
             }
-            [
-                _mm256_add_epi16(sum[0], _mm256_maddubs_epi16(w[0], x)),
-                _mm256_add_epi16(sum[1], _mm256_maddubs_epi16(w[1], x)),
-            ]
+            // Eight sums of two products, each at most 15 * 128 in magnitude, stay within 16 bits.
+            let products = [_mm256_maddubs_epi16(w[0], x), _mm256_maddubs_epi16(w[1], x)];
+            [sum, [_mm256_add_epi16(pairs[0], products[0]), _mm256_add_epi16(pairs[1], products[1])]]
         }
-        fn end4(sum: I) -> I {
+        fn end4(sum: [I; 2]) -> I {
+            let ([sum, pairs], ones) = (sum, _mm256_set1_epi16(1));
             if VNNI {
                 return sum;
             }
-            let ones = _mm256_set1_epi16(1);
-            [_mm256_madd_epi16(sum[0], ones), _mm256_madd_epi16(sum[1], ones)]
+            [
+                _mm256_add_epi32(sum[0], _mm256_madd_epi16(pairs[0], ones)),
+                _mm256_add_epi32(sum[1], _mm256_madd_epi16(pairs[1], ones)),
+            ]
         }
     }
 

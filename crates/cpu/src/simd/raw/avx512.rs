@@ -74,8 +74,12 @@ impl Simd for Avx512 {
             [_mm512_and_si512(a, mask), _mm512_and_si512(_mm512_srli_epi16::<4>(a), mask)]
         }
         fn dot8(sum: __m512i, w: [__m512i; 2], x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w[0], _mm512_set1_epi32(x)) }
-        fn begin4() -> __m512i { _mm512_set1_epi32(0) }
         fn dot4(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }
+    }
+
+    #[inline(always)]
+    fn begin4(self, sum: __m512i) -> __m512i {
+        sum
     }
 
     #[inline(always)]

@@ -133,11 +133,15 @@ impl<const DOT: bool> Simd for Neon<DOT> {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));
             from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(w[0][i]), x))
         }
-        fn begin4() -> I { [vdupq_n_s32(0); 4] }
         fn dot4(sum: I, w: B, x: i32) -> I {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));
             from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(w[i]), x))
         }
+    }
+
+    #[inline(always)]
+    fn begin4(self, sum: I) -> I {
+        sum
     }
 
     #[inline(always)]

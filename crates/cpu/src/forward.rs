@@ -182,7 +182,7 @@ impl Decoder {
                     for (r, row) in rows.iter().enumerate() {
                         let (keys, values) = row[q..].split_at(kv);
                         let at = head * dim..(head + 1) * dim;
-                        to[0].store(slot + r, &keys[at.clone()], &values[at]);
+                        to[0].store(self.isa, slot + r, &keys[at.clone()], &values[at]);
                     }
                 });
                 position += count;

@@ -14,7 +14,7 @@ use half::f16;
 use tilewright_model::{Config, Refusal};
 
 use crate::memory::Pages;
-use crate::simd::LANES;
+use crate::simd::{Isa, Kernel, LANES, Simd};
 
 /// Positions of one segment.
 pub(crate) const SEGMENT: usize = 256;
@@ -30,14 +30,15 @@ pub(crate) fn padded(head_dim: usize) -> usize {
 /// An element type of the cache.
 pub(crate) trait Element: Pod + Send + Sync {
     /// Rounds to nearest, ties to even.
-    fn from_f32(value: f32) -> Self;
+    fn narrow<S: Simd>(s: S, from: &[f32; LANES]) -> [Self; LANES];
     /// Exact.
     fn to_f32(self) -> f32;
 }
 
 impl Element for f32 {
-    fn from_f32(value: f32) -> Self {
-        value
+    #[inline(always)]
+    fn narrow<S: Simd>(_: S, from: &[f32; LANES]) -> [Self; LANES] {
+        *from
     }
 
     fn to_f32(self) -> f32 {
@@ -46,8 +47,11 @@ impl Element for f32 {
 }
 
 impl Element for f16 {
-    fn from_f32(value: f32) -> Self {
-        Self::from_f32(value)
+    #[inline(always)]
+    fn narrow<S: Simd>(s: S, from: &[f32; LANES]) -> [Self; LANES] {
+        let mut to = [Self::ZERO; LANES];
+        s.store_f16(s.load(from), bytemuck::must_cast_mut(&mut to));
+        to
     }
 
     fn to_f32(self) -> f32 {
@@ -104,15 +108,33 @@ pub(crate) struct HeadSegmentMut<'a, E> {
 
 impl<E: Element> HeadSegmentMut<'_, E> {
     /// Stores the key and value at `slot` of the segment.
-    pub(crate) fn store(&mut self, slot: usize, key: &[f32], value: &[f32]) {
-        let lane = slot % BLOCK;
+    pub(crate) fn store(&mut self, isa: Isa, slot: usize, key: &[f32], value: &[f32]) {
         let block = &mut self.keys[slot / BLOCK * BLOCK * self.head_dim..][..BLOCK * self.head_dim];
-        for (row, k) in block.chunks_exact_mut(BLOCK).zip(key) {
-            row[lane] = E::from_f32(*k);
-        }
+        isa.run(Narrow { from: key, to: &mut block[slot % BLOCK..], stride: BLOCK });
         let padded = self.values.len() / SEGMENT;
-        let row = &mut self.values[slot * padded..][..self.head_dim];
-        row.iter_mut().zip(value).for_each(|(o, v)| *o = E::from_f32(*v));
+        isa.run(Narrow { from: value, to: &mut self.values[slot * padded..], stride: 1 });
+    }
+}
+
+/// Writes element `i` of `from` to `to[i * stride]`.
+struct Narrow<'a, E> {
+    from: &'a [f32],
+    to: &'a mut [E],
+    stride: usize,
+}
+
+impl<E: Element> Kernel for Narrow<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let places = self.to.chunks_mut(LANES * self.stride);
+        for (from, to) in self.from.chunks(LANES).zip(places) {
+            let mut whole = [0.0; LANES];
+            whole[..from.len()].copy_from_slice(from);
+            let narrow = E::narrow(s, &whole);
+            to.iter_mut().step_by(self.stride).zip(&narrow[..from.len()]).for_each(|(to, v)| *to = *v);
+        }
     }
 }
 

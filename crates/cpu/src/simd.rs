@@ -50,10 +50,17 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen i32 under way in [`dot4`](Self::dot4).
     type Sum4: Copy;
 
-    /// Rows of activations that a float tile multiplies at a time: what the registers hold beside two vectors of weights.
+    /// Rows of activations that a float tile multiplies at a time: what the registers hold beside a vector of weights.
     const FLOAT_ROWS: usize;
-    /// The same for a tile of integers.
-    const INT_ROWS: usize;
+    /// The most rows of a float tile whose sums fit the registers for both vectors of a panel; a tile of more takes one
+    /// after the other.
+    const FLOAT_PAIRS: usize;
+    /// The same for a tile of int8 weights.
+    const INT8_ROWS: usize;
+    /// The same for a tile of int4 weights.
+    const INT4_ROWS: usize;
+    /// Vectors that the registers hold.
+    const REGISTERS: usize;
     /// What [`dot8`](Self::dot8) adds to every weight: 128 where the instruction takes them unsigned, else 0.
     const BIAS: i32;
 
@@ -110,26 +117,27 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn load_bytes(self, from: &[u8; 64]) -> Self::F32;
     /// Sixty-four bytes from memory.
     fn load_u8(self, from: &[u8; 64]) -> Self::U8;
+    /// Sixty-four bytes to memory.
+    fn store_u8(self, value: Self::U8, to: &mut [u8; 64]);
+    /// Sixteen little-endian f32 to memory.
+    fn store_bytes(self, value: Self::F32, to: &mut [u8; 64]);
     /// The low and the high four bits of every byte.
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2];
+    /// Bytes in the two vectors that [`dot8`](Self::dot8) takes them as: made once for many products.
+    fn split8(self, w: Self::U8) -> [Self::U8; 2];
     /// Adds to each lane the dot product of its four `w - 128 + BIAS` with the four i8 in `x`, none of them -128.
-    fn dot8(self, sum: Self::I32, w: Self::U8, x: i32) -> Self::I32;
+    /// `w` is split.
+    fn dot8(self, sum: Self::I32, w: [Self::U8; 2], x: i32) -> Self::I32;
     /// Begins sums of [`dot4`](Self::dot4).
     fn begin4(self, sum: Self::I32) -> Self::Sum4;
     /// Adds to each lane the dot product of its four `w`, each in 0..=15, with the four i8 in `x`. At most eight times
-    /// before [`settle4`](Self::settle4) or [`end4`](Self::end4).
+    /// before [`end4`](Self::end4).
     fn dot4(self, sum: Self::Sum4, w: Self::U8, x: i32) -> Self::Sum4;
     /// The sums.
     fn end4(self, sum: Self::Sum4) -> Self::I32;
 
     /// Asks for the cache line `ahead` bytes after `near`. Only a hint: there may be nothing there.
     fn prefetch<T>(self, near: &T, ahead: usize);
-
-    /// Makes room for eight more products in sums of [`dot4`](Self::dot4).
-    #[inline(always)]
-    fn settle4(self, sum: Self::Sum4) -> Self::Sum4 {
-        self.begin4(self.end4(sum))
-    }
 
     /// The sum over lanes: halves are added until one lane is left.
     #[inline(always)]

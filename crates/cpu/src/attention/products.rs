@@ -5,64 +5,64 @@
 //! others.
 
 use std::array::from_fn;
+use std::ops::Range;
 
-use crate::kv::BLOCK;
+use crate::kv::{BLOCK, SEGMENT};
 use crate::simd::{LANES, Simd};
 
 use super::load::Load;
 
-/// `out[r][key] = Σ_d queries[r][d] · keys[d][key]` for the keys of one block, `V` vectors of keys at a time.
+/// `out[r][first + key] = Σ_d queries[d][r] · keys[d][key]` for the keys of one block, `V` vectors of keys at a time.
 ///
-/// `keys` is `[head_dim, BLOCK]`; row `r` begins at `out[r * stride]`.
+/// `keys` is `[head_dim, BLOCK]`. Rows lie side by side in `queries`, so that the loop needs one address for all.
 #[inline(always)]
 pub(super) fn scores<S: Simd, E: Load, const R: usize, const V: usize>(
     s: S,
-    queries: [&[f32]; R],
+    queries: &[[f32; R]],
     keys: &[E],
-    out: &mut [f32],
-    stride: usize,
+    out: &mut [[f32; SEGMENT]],
+    first: usize,
 ) {
     let (keys, _) = keys.as_chunks::<BLOCK>();
-    let queries = queries.map(|q| &q[..keys.len()]);
-    for first in (0..BLOCK / LANES).step_by(V) {
+    for vector in (0..BLOCK / LANES).step_by(V) {
         let mut sums = [[s.splat(0.0); V]; R];
-        for d in 0..keys.len() {
-            let vectors: [S::F32; V] = from_fn(|v| E::load(s, &keys[d].as_chunks().0[first + v]));
-            for (sums, query) in sums.iter_mut().zip(queries) {
-                let q = s.splat(query[d]);
+        for (keys, query) in keys.iter().zip(queries) {
+            let vectors: [S::F32; V] = from_fn(|v| E::load(s, &keys.as_chunks().0[vector + v]));
+            for (sums, q) in sums.iter_mut().zip(query) {
+                let q = s.splat(*q);
                 for (sum, k) in sums.iter_mut().zip(vectors) {
                     *sum = s.fma(q, k, *sum);
                 }
             }
         }
-        for (r, sums) in sums.into_iter().enumerate() {
-            let (out, _) = out[r * stride..][..BLOCK].as_chunks_mut();
-            sums.into_iter().enumerate().for_each(|(v, sum)| s.store(sum, &mut out[first + v]));
+        for (out, sums) in out.iter_mut().zip(sums) {
+            let (out, _) = out[first..][..BLOCK].as_chunks_mut();
+            sums.into_iter().enumerate().for_each(|(v, sum)| s.store(sum, &mut out[vector + v]));
         }
     }
 }
 
-/// `out[r] += Σ_key weights[r][key] · values[key]` for `V` vectors of columns from `column` on.
+/// `out[r] += Σ_key weights[r][key] · values[key]` over `keys`, for `V` vectors of columns from `column` on.
 ///
-/// `values` is `[keys, padded]`, a row of `weights` is at least `keys` long, `out` is `[R, padded]`.
+/// `values` is `[SEGMENT, padded]`, `out` is `[R, padded]`.
 #[inline(always)]
 pub(super) fn weighted<S: Simd, E: Load, const R: usize, const V: usize>(
     s: S,
-    weights: [&[f32]; R],
+    weights: [&[f32; SEGMENT]; R],
+    keys: Range<usize>,
     values: &[E],
     padded: usize,
     column: usize,
     out: &mut [f32],
 ) {
     let width = V * LANES;
-    let keys = values.len() / padded;
-    let weights = weights.map(|w| &w[..keys]);
     let mut sums: [[S::F32; V]; R] = from_fn(|r| {
         let (out, _) = out[r * padded + column..][..width].as_chunks();
         from_fn(|v| s.load(&out[v]))
     });
-    for key in 0..keys {
-        let (row, _) = values[key * padded + column..][..width].as_chunks();
+    let rows = values[keys.start * padded..keys.end * padded].chunks_exact(padded);
+    for (key, row) in keys.zip(rows) {
+        let (row, _) = row[column..][..width].as_chunks();
         let vectors: [S::F32; V] = from_fn(|v| E::load(s, &row[v]));
         for (sums, weights) in sums.iter_mut().zip(weights) {
             let weight = s.splat(weights[key]);

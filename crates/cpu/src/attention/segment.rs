@@ -1,5 +1,8 @@
 //! Attention of query rows over the keys of one segment.
 
+use std::array::from_fn;
+use std::ops::Range;
+
 use crate::kv::{BLOCK, HeadSegment, SEGMENT};
 use crate::simd::{LANES, Simd};
 
@@ -30,7 +33,8 @@ pub(super) fn attend_segment<S: Simd, E: Load>(
     weights: &mut [Weight],
 ) {
     let padded = head.values.len() / SEGMENT;
-    let mut scratch = [0.0; TILE * SEGMENT];
+    let mut scratch =
+        Scratch { queries: vec![0.0; TILE * head.keys.len() / SEGMENT], scores: [[0.0; SEGMENT]; TILE] };
     let mut done = 0;
     while done < queries.len() {
         let (queries, weights) = (&queries[done..], &mut weights[done..]);
@@ -44,29 +48,41 @@ pub(super) fn attend_segment<S: Simd, E: Load>(
     }
 }
 
+/// What a tile works with.
+struct Scratch {
+    /// `[head_dim, R]`.
+    queries: Vec<f32>,
+    /// Then weights.
+    scores: [[f32; SEGMENT]; TILE],
+}
+
 /// [`attend_segment`] for the first `R` queries; returns `R`.
 #[inline(always)]
 fn tile<S: Simd, E: Load, const R: usize>(
     s: S,
     queries: &[Query<'_>],
     head: HeadSegment<'_, E>,
-    scratch: &mut [f32; TILE * SEGMENT],
+    Scratch { queries: side_by_side, scores: scratch }: &mut Scratch,
     out: &mut [f32],
     weights: &mut [Weight],
 ) -> usize {
     let padded = head.values.len() / SEGMENT;
-    let rows: [&[f32]; R] = std::array::from_fn(|r| queries[r].row);
-    let valid: [usize; R] = std::array::from_fn(|r| queries[r].valid);
+    let valid: [usize; R] = from_fn(|r| queries[r].valid);
+    let (side_by_side, _) = side_by_side.as_chunks_mut::<R>();
+    let side_by_side = &mut side_by_side[..head.keys.len() / SEGMENT];
+    for (r, query) in queries.iter().take(R).enumerate() {
+        side_by_side.iter_mut().zip(query.row).for_each(|(to, q)| to[r] = *q);
+    }
     let blocks = head.keys.chunks_exact(head.keys.len() / SEGMENT * BLOCK);
     for (block, keys) in blocks.take(valid[R - 1].div_ceil(BLOCK)).enumerate() {
-        let out = &mut scratch[block * BLOCK..];
+        let first = block * BLOCK;
         match (wide::<S>(), R) {
-            (true, _) => scores::<S, E, R, 4>(s, rows, keys, out, SEGMENT),
-            (false, ..=2) => scores::<S, E, R, 2>(s, rows, keys, out, SEGMENT),
-            (false, _) => scores::<S, E, R, 1>(s, rows, keys, out, SEGMENT),
+            (true, _) => scores::<S, E, R, 4>(s, side_by_side, keys, scratch, first),
+            (false, ..=2) => scores::<S, E, R, 2>(s, side_by_side, keys, scratch, first),
+            (false, _) => scores::<S, E, R, 1>(s, side_by_side, keys, scratch, first),
         }
     }
-    for (r, row) in scratch.chunks_exact_mut(SEGMENT).take(R).enumerate() {
+    for (r, row) in scratch.iter_mut().take(R).enumerate() {
         weights[r] = exponentiate(s, row, valid[r]);
     }
 
@@ -75,15 +91,12 @@ fn tile<S: Simd, E: Load, const R: usize>(
     let out = &mut out[..R * padded];
     out.fill(0.0);
     let shared = valid[0];
+    let weights: [&[f32; SEGMENT]; R] = from_fn(|r| &scratch[r]);
     for first in (0..shared).step_by(BLOCK) {
-        let keys = first..shared.min(first + BLOCK);
-        let rows: [&[f32]; R] = std::array::from_fn(|r| &scratch[r * SEGMENT..][keys.clone()]);
-        columns(s, rows, &head.values[keys.start * padded..keys.end * padded], padded, out);
+        columns(s, weights, first..shared.min(first + BLOCK), head.values, padded, out);
     }
     for (r, out) in out.chunks_exact_mut(padded).enumerate() {
-        let keys = shared..valid[r];
-        let row = &scratch[r * SEGMENT..][keys.clone()];
-        columns(s, [row], &head.values[keys.start * padded..keys.end * padded], padded, out);
+        columns(s, [weights[r]], shared..valid[r], head.values, padded, out);
     }
     R
 }
@@ -92,7 +105,8 @@ fn tile<S: Simd, E: Load, const R: usize>(
 #[inline(always)]
 fn columns<S: Simd, E: Load, const R: usize>(
     s: S,
-    weights: [&[f32]; R],
+    weights: [&[f32; SEGMENT]; R],
+    keys: Range<usize>,
     values: &[E],
     padded: usize,
     out: &mut [f32],
@@ -107,10 +121,10 @@ fn columns<S: Simd, E: Load, const R: usize>(
             _ => 1,
         };
         match vectors {
-            8 => weighted::<S, E, R, 8>(s, weights, values, padded, column, out),
-            4 => weighted::<S, E, R, 4>(s, weights, values, padded, column, out),
-            2 => weighted::<S, E, R, 2>(s, weights, values, padded, column, out),
-            _ => weighted::<S, E, R, 1>(s, weights, values, padded, column, out),
+            8 => weighted::<S, E, R, 8>(s, weights, keys.clone(), values, padded, column, out),
+            4 => weighted::<S, E, R, 4>(s, weights, keys.clone(), values, padded, column, out),
+            2 => weighted::<S, E, R, 2>(s, weights, keys.clone(), values, padded, column, out),
+            _ => weighted::<S, E, R, 1>(s, weights, keys.clone(), values, padded, column, out),
         }
         column += vectors * LANES;
     }

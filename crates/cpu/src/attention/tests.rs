@@ -40,7 +40,7 @@ impl<E: Load> Problem<E> {
             let (position, head) = (index / heads.kv_heads, index % heads.kv_heads);
             let (key, value) = kv.split_at(heads.head_dim);
             let mut to = cache.heads_mut(0, position / SEGMENT).nth(head).unwrap();
-            to.store(position % SEGMENT, key, value);
+            to.store(Isa::detect(), position % SEGMENT, key, value);
         }
         let queries = random(seed + 1, len * heads.width());
         Self { heads, len, queries, cache }
@@ -135,7 +135,7 @@ fn a_poisoned_position_spoils_only_those_that_see_it() {
     let mut problem = Problem::<f32>::new(heads, 100, 3);
     let clean = problem.run(&Pool::new(1), Isa::detect(), 0..100);
     let mut heads_mut = problem.cache.heads_mut(0, 0);
-    heads_mut.next().unwrap().store(70, &[f32::NAN; 32], &[f32::NAN; 32]);
+    heads_mut.next().unwrap().store(Isa::detect(), 70, &[f32::NAN; 32], &[f32::NAN; 32]);
     drop(heads_mut);
     let spoiled = problem.run(&Pool::new(1), Isa::detect(), 0..100);
     let width = heads.width();

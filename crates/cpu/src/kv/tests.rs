@@ -4,6 +4,7 @@ use half::f16;
 use tilewright_model::Config;
 
 use super::{BLOCK, Element, KvCache, Layout, SEGMENT};
+use crate::simd::Isa;
 use crate::testing::config;
 
 fn layout(layers: usize, kv_heads: usize, head_dim: usize) -> Layout {
@@ -24,7 +25,7 @@ fn stores_and_copies<E: Element>() {
             for (head, mut to) in cache.heads_mut(layer, position / SEGMENT).enumerate() {
                 let key: Vec<f32> = (0..dim).map(|i| mark(layer, head, position, i)).collect();
                 let value: Vec<f32> = key.iter().map(|k| -k).collect();
-                to.store(position % SEGMENT, &key, &value);
+                to.store(Isa::detect(), position % SEGMENT, &key, &value);
             }
         }
     }

@@ -1,7 +1,11 @@
 //! Tiles of float weights.
 
+use std::array::from_fn;
+
+use tilewright_model::WeightFormat;
+
 use super::layout::{Layout, Line};
-use super::sweep::Product;
+use super::sweep::{Product, Totals};
 use crate::simd::Simd;
 
 /// How the weights of one input lie in `L` lines.
@@ -34,42 +38,120 @@ impl Coding<1> for Bf16 {
 #[inline(always)]
 fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
     simd: S,
-    panel: &[Line],
+    lines: &[Line],
     x: &[u32],
-) -> [[S::F32; 2]; M] {
-    let mut sums = [[simd.splat(0.0); 2]; M];
-    for (lines, x) in panel.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
+    totals: &mut Totals<S, M>,
+) {
+    if M > S::FLOAT_PAIRS {
+        // The second time around the lines come from a near cache.
+        let low = vector::<S, C, L, M, 0>(simd, lines, x, from_fn(|m| totals[m][0]));
+        let high = vector::<S, C, L, M, 1>(simd, lines, x, from_fn(|m| totals[m][1]));
+        *totals = from_fn(|m| [low[m], high[m]]);
+        return;
+    }
+    for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
         let w = C::widen(simd, lines);
         for m in 0..M {
             let x = simd.splat(f32::from_bits(x[m]));
             for v in 0..2 {
-                sums[m][v] = simd.fma(w[v], x, sums[m][v]);
+                totals[m][v] = simd.fma(w[v], x, totals[m][v]);
             }
         }
     }
-    sums
+}
+
+/// Vector `V` of a [`tile`].
+#[inline(always)]
+fn vector<S: Simd, C: Coding<L>, const L: usize, const M: usize, const V: usize>(
+    simd: S,
+    lines: &[Line],
+    x: &[u32],
+    mut totals: [S::F32; M],
+) -> [S::F32; M] {
+    for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
+        let w = C::widen(simd, lines)[V];
+        for m in 0..M {
+            totals[m] = simd.fma(w, simd.splat(f32::from_bits(x[m])), totals[m]);
+        }
+    }
+    totals
+}
+
+/// One row with several panels, a stream of each.
+#[inline(always)]
+fn row<S: Simd, C: Coding<L>, const L: usize, const P: usize>(
+    simd: S,
+    panels: [&[Line]; P],
+    x: &[u32],
+) -> Totals<S, P> {
+    let panels = panels.map(|panel| &panel.as_chunks::<L>().0[..x.len()]);
+    let mut totals = [[simd.splat(0.0); 2]; P];
+    for (i, x) in x.iter().enumerate() {
+        let x = simd.splat(f32::from_bits(*x));
+        for p in 0..P {
+            let w = C::widen(simd, &panels[p][i]);
+            for v in 0..2 {
+                totals[p][v] = simd.fma(w[v], x, totals[p][v]);
+            }
+        }
+    }
+    totals
 }
 
 impl Product for F32 {
+    const FORMAT: WeightFormat = WeightFormat::F32;
+
     #[inline(always)]
-    fn rows<S: Simd>() -> usize {
-        S::FLOAT_ROWS
+    fn widen<S: Simd>(_: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
+        wide[..packed.len()].copy_from_slice(packed);
     }
 
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(simd: S, _: Layout, panel: &[Line], x: &[u32]) -> [[S::F32; 2]; M] {
-        tile::<S, Self, 2, M>(simd, panel, x)
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        _: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: &mut Totals<S, M>,
+    ) {
+        tile::<S, F32, 2, M>(simd, lines, x, totals)
+    }
+
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
+        row::<S, Self, 2, P>(simd, panels, x)
     }
 }
 
 impl Product for Bf16 {
+    const FORMAT: WeightFormat = WeightFormat::Bf16;
+
     #[inline(always)]
-    fn rows<S: Simd>() -> usize {
-        S::FLOAT_ROWS
+    fn widen<S: Simd>(simd: S, _: Layout, packed: &[Line], wide: &mut [Line]) {
+        for (line, to) in packed.iter().zip(wide.as_chunks_mut::<2>().0) {
+            let [low, high] = simd.load_bf16_pair(line);
+            simd.store_bytes(low, &mut to[0]);
+            simd.store_bytes(high, &mut to[1]);
+        }
     }
 
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(simd: S, _: Layout, panel: &[Line], x: &[u32]) -> [[S::F32; 2]; M] {
-        tile::<S, Self, 1, M>(simd, panel, x)
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        _: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: &mut Totals<S, M>,
+    ) {
+        if WIDE {
+            tile::<S, F32, 2, M>(simd, lines, x, totals)
+        } else {
+            tile::<S, Bf16, 1, M>(simd, lines, x, totals)
+        }
+    }
+
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
+        row::<S, Self, 1, P>(simd, panels, x)
     }
 }

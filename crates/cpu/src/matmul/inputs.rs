@@ -6,6 +6,7 @@ use tilewright_model::WeightFormat;
 
 use super::layout::{Layout, tile_rows};
 use super::matrix::Matrix;
+use super::sweep::most_rows;
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
@@ -97,10 +98,7 @@ impl Kernel for TileRows {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> usize {
-        match self.0 {
-            WeightFormat::F32 | WeightFormat::Bf16 => S::FLOAT_ROWS,
-            WeightFormat::Int8 | WeightFormat::Int4 => S::INT_ROWS,
-        }
+        most_rows::<S>(self.0)
     }
 }
 

@@ -63,6 +63,17 @@ impl Layout {
         }
     }
 
+    /// Its panels cut along the inputs into matrices of their own, of whole groups: what, widened, stays in the
+    /// first-level cache while many tiles go over it.
+    pub(super) fn parts(self) -> impl Iterator<Item = Self> {
+        let size = match self.format {
+            WeightFormat::F32 | WeightFormat::Bf16 => 128,
+            WeightFormat::Int8 => 256,
+            WeightFormat::Int4 => 512,
+        };
+        (0..self.cols).step_by(size).map(move |from| Self { cols: size.min(self.cols - from), ..self })
+    }
+
     /// Bytes of the matrix.
     pub(super) fn bytes(self) -> usize {
         self.panels() * self.panel_lines() * size_of::<Line>()
@@ -77,6 +88,9 @@ impl Layout {
         }
     }
 }
+
+/// Lines of a widened part, at most: two for each vector and step, and the scales.
+pub(super) const WIDE_LINES: usize = 272;
 
 /// Bytes that a matrix of `rows` outputs and `cols` inputs takes in `format`, all of which are read for one product.
 pub fn matrix_bytes(format: WeightFormat, rows: usize, cols: usize) -> usize {

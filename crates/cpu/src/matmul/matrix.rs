@@ -41,12 +41,17 @@ impl Matrix {
         let layout = Layout { format, rows, cols };
         let mut bytes = Pages::zeroed(layout.bytes())?;
         let first: Mutex<Option<(usize, Refusal)>> = Mutex::new(None);
-        pool.for_each_chunk(&mut bytes, layout.panel_lines() * size_of::<Line>(), |panel, bytes| {
-            let from = panel * PANEL;
+        let size = layout.panel_lines() * size_of::<Line>();
+        let mut panels: Vec<(usize, &mut [u8])> = bytes.chunks_mut(size).enumerate().collect();
+        // Threads work far from one another: a large page that two of them touch first is cleared by both.
+        let stripe = panels.len().div_ceil(pool.threads()).max(1);
+        panels.sort_by_key(|(panel, _)| panel % stripe);
+        pool.for_each(&mut panels, |(panel, bytes)| {
+            let from = *panel * PANEL;
             if let Err(refusal) = pack_panel(isa, layout, from..rows.min(from + PANEL), bytes, read) {
                 let mut first = first.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                if first.as_ref().is_none_or(|(before, _)| panel < *before) {
-                    *first = Some((panel, refusal));
+                if first.as_ref().is_none_or(|(before, _)| *panel < *before) {
+                    *first = Some((*panel, refusal));
                 }
             }
         });
@@ -162,7 +167,9 @@ fn pack_panel(
 ) -> Result<(), Refusal> {
     let mut weights = vec![0.0; rows.len() * layout.cols];
     read(rows.clone(), &mut weights)?;
-    if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
+    // Without an early exit, so that the common case is vectorized.
+    if !weights.iter().fold(true, |ok, w| ok & w.is_finite()) {
+        let at = weights.iter().position(|w| !w.is_finite()).unwrap_or(0);
         let (row, col) = (rows.start + at / layout.cols, at % layout.cols);
         let what = format!("weight of output {row}, input {col}");
         return Err(Refusal::new(Code::NonFiniteWeight, what, "a finite number", weights[at]));

@@ -7,20 +7,51 @@ use tilewright_model::WeightFormat;
 use super::float::{Bf16, F32};
 use super::inputs::Inputs;
 use super::integer::{Int4, Int8};
-use super::layout::{Layout, Line, PANEL};
+use super::layout::{Layout, Line, PANEL, WIDE_LINES};
 use super::matrix::Matrix;
 use super::raw::Block;
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
-/// A format, as a product of one panel with one tile of activations.
-pub(super) trait Product {
-    /// The most rows of a tile.
-    fn rows<S: Simd>() -> usize;
+/// Sums of `M` rows for the outputs of a panel.
+pub(super) type Totals<S, const M: usize> = [[<S as Simd>::F32; 2]; M];
 
-    /// The results of `M` rows, two vectors each.
-    fn tile<S: Simd, const M: usize>(simd: S, layout: Layout, panel: &[Line], x: &[u32]) -> [[S::F32; 2]; M];
+/// A format, as a product of parts of a panel with tiles of activations.
+pub(super) trait Product {
+    /// The format.
+    const FORMAT: WeightFormat;
+
+    /// Brings the lines of a part into the form that is multiplied with the least work.
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]);
+
+    /// Adds the products of a part's inputs to the totals of `M` rows. Whether `lines` are packed or widened changes
+    /// no bit.
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        part: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: &mut Totals<S, M>,
+    );
+
+    /// The results of one row with several panels: the same as of [`tile`](Self::tile) with each.
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(
+        simd: S,
+        layout: Layout,
+        panels: [&[Line]; P],
+        x: &[u32],
+    ) -> Totals<S, P> {
+        panels.map(|panel| {
+            let mut totals = [[simd.splat(0.0); 2]];
+            Self::tile::<S, 1, false>(simd, layout, panel, x, &mut totals);
+            totals[0]
+        })
+    }
 }
+
+/// Panels that one row is multiplied with at a time: memory gives more to several streams than to one.
+const STREAMS: usize = 4;
 
 /// Bytes of activations that go over a panel before the next panel: they stay in the second-level cache.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -79,20 +110,160 @@ impl<P: Product> Kernel for Task<'_, '_, P> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
+        if self.inputs.rows() == 1 {
+            self.one_row(simd);
+        } else if self.block.rows().len() <= self.inputs.tile_rows() {
+            self.one_tile(simd);
+        } else {
+            self.many_tiles(simd);
+        }
+    }
+}
+
+/// A widened part of a panel.
+#[repr(C, align(64))]
+struct Wide([Line; WIDE_LINES]);
+
+impl<P: Product> Task<'_, '_, P> {
+    /// Several panels at a time meet the only row there is, straight from memory.
+    #[inline(always)]
+    fn one_row<S: Simd>(self, simd: S) {
         let Self { matrix, inputs, block, add, .. } = self;
-        for from in block.cols().step_by(PANEL) {
-            let panel = matrix.panel(from / PANEL);
-            let cols = from..block.cols().end.min(from + PANEL);
-            for (rows, x) in inputs.tiles(block.rows()) {
-                let at = Place { rows, cols: cols.clone(), add };
-                match x.len() / matrix.layout().row_words() {
-                    12 if P::rows::<S>() >= 12 => at.tile::<S, P, 12>(simd, matrix.layout(), panel, x, block),
-                    8 if P::rows::<S>() >= 8 => at.tile::<S, P, 8>(simd, matrix.layout(), panel, x, block),
-                    6 if P::rows::<S>() >= 6 => at.tile::<S, P, 6>(simd, matrix.layout(), panel, x, block),
-                    4 if P::rows::<S>() >= 4 => at.tile::<S, P, 4>(simd, matrix.layout(), panel, x, block),
-                    3 if P::rows::<S>() >= 3 => at.tile::<S, P, 3>(simd, matrix.layout(), panel, x, block),
-                    2 if P::rows::<S>() >= 2 => at.tile::<S, P, 2>(simd, matrix.layout(), panel, x, block),
-                    _ => at.tile::<S, P, 1>(simd, matrix.layout(), panel, x, block),
+        let (mut next, end) = (block.cols().start, block.cols().end);
+        for (_, x) in inputs.tiles(0..1) {
+            while next < end {
+                next = match (end - next).div_ceil(PANEL) {
+                    STREAMS.. => streams::<S, P, STREAMS>(simd, matrix, x, block, next, add),
+                    2.. => streams::<S, P, 2>(simd, matrix, x, block, next, add),
+                    _ => streams::<S, P, 1>(simd, matrix, x, block, next, add),
+                };
+            }
+        }
+    }
+
+    /// Panels meet one tile, straight from memory.
+    #[inline(always)]
+    fn one_tile<S: Simd>(self, simd: S) {
+        let layout = self.matrix.layout();
+        for from in self.block.cols().step_by(PANEL) {
+            let lines = self.matrix.panel(from / PANEL);
+            let cols = from..self.block.cols().end.min(from + PANEL);
+            for (rows, x) in self.inputs.tiles(self.block.rows()) {
+                let place = Place { rows, cols: cols.clone(), add: self.add, block: &mut *self.block };
+                let step = Step { part: layout, lines, x, sums: &mut [], first: true };
+                step.any::<S, P, false>(simd, Some(place));
+            }
+        }
+    }
+
+    /// Panels go part by part, widened once, over many tiles; the sums wait in memory meanwhile.
+    #[inline(always)]
+    fn many_tiles<S: Simd>(self, simd: S) {
+        let layout = self.matrix.layout();
+        let (rows, tile_rows) = (self.block.rows(), self.inputs.tile_rows());
+        let mut wide = Box::new(Wide([[0; 64]; WIDE_LINES]));
+        let mut sums = vec![[[0.0; LANES]; 2]; rows.len().next_multiple_of(tile_rows)];
+        for from in self.block.cols().step_by(PANEL) {
+            let mut lines = self.matrix.panel(from / PANEL);
+            let cols = from..self.block.cols().end.min(from + PANEL);
+            let mut words = 0..0;
+            for part in layout.parts() {
+                let packed;
+                (packed, lines) = lines.split_at(part.panel_lines());
+                P::widen(simd, part, packed, &mut wide.0);
+                words = words.end..words.end + part.row_words();
+                for ((rows, x), sums) in self.inputs.tiles(rows.clone()).zip(sums.chunks_mut(tile_rows)) {
+                    let tile = x.len() / layout.row_words();
+                    let x = &x[words.start * tile..words.end * tile];
+                    let place = Place { rows, cols: cols.clone(), add: self.add, block: &mut *self.block };
+                    let step = Step { part, lines: &wide.0, x, sums, first: words.start == 0 };
+                    step.any::<S, P, true>(simd, lines.is_empty().then_some(place));
+                }
+            }
+        }
+    }
+}
+
+/// `N` panels with one row, from the output `from` on; returns the output after them.
+#[inline(always)]
+fn streams<S: Simd, P: Product, const N: usize>(
+    simd: S,
+    matrix: &Matrix,
+    x: &[u32],
+    block: &mut Block<'_>,
+    from: usize,
+    add: bool,
+) -> usize {
+    let panels = std::array::from_fn(|p| matrix.panel(from / PANEL + p));
+    let results = P::row::<S, N>(simd, matrix.layout(), panels, x);
+    let end = block.cols().end.min(from + N * PANEL);
+    for (result, cols) in results.into_iter().zip((from..end).step_by(PANEL)) {
+        store(simd, result, block.segment(0, cols..end.min(cols + PANEL)), add);
+    }
+    end
+}
+
+/// The most rows of a tile of activations for `format`.
+pub(super) const fn most_rows<S: Simd>(format: WeightFormat) -> usize {
+    match format {
+        WeightFormat::F32 | WeightFormat::Bf16 => S::FLOAT_ROWS,
+        WeightFormat::Int8 => S::INT8_ROWS,
+        WeightFormat::Int4 => S::INT4_ROWS,
+    }
+}
+
+/// One part of a panel with one tile.
+struct Step<'a> {
+    part: Layout,
+    lines: &'a [Line],
+    x: &'a [u32],
+    /// What the parts before have come to, and this one will.
+    sums: &'a mut [[[f32; LANES]; 2]],
+    first: bool,
+}
+
+impl Step<'_> {
+    /// With as many rows as the tile has. The last part of a panel has a place for its results.
+    #[inline(always)]
+    fn any<S: Simd, P: Product, const WIDE: bool>(self, simd: S, place: Option<Place<'_, '_>>) {
+        let tile = self.x.len() / self.part.row_words();
+        // Conditions on constants, so that tiles which an instruction set does not have are not compiled for it.
+        if const { most_rows::<S>(P::FORMAT) >= 12 } && tile == 12 {
+            self.run::<S, P, 12, WIDE>(simd, place);
+        } else if const { most_rows::<S>(P::FORMAT) >= 8 } && tile == 8 {
+            self.run::<S, P, 8, WIDE>(simd, place);
+        } else if const { most_rows::<S>(P::FORMAT) >= 6 } && tile == 6 {
+            self.run::<S, P, 6, WIDE>(simd, place);
+        } else if const { most_rows::<S>(P::FORMAT) >= 4 } && tile == 4 {
+            self.run::<S, P, 4, WIDE>(simd, place);
+        } else if const { most_rows::<S>(P::FORMAT) >= 3 } && tile == 3 {
+            self.run::<S, P, 3, WIDE>(simd, place);
+        } else if tile == 2 {
+            self.run::<S, P, 2, WIDE>(simd, place);
+        } else {
+            self.run::<S, P, 1, WIDE>(simd, place);
+        }
+    }
+
+    #[inline(always)]
+    fn run<S: Simd, P: Product, const M: usize, const WIDE: bool>(
+        self,
+        simd: S,
+        place: Option<Place<'_, '_>>,
+    ) {
+        let mut totals = [[simd.splat(0.0); 2]; M];
+        if !self.first {
+            for (total, sum) in totals.iter_mut().zip(&*self.sums) {
+                *total = [simd.load(&sum[0]), simd.load(&sum[1])];
+            }
+        }
+        P::tile::<S, M, WIDE>(simd, self.part, self.lines, self.x, &mut totals);
+        match place {
+            Some(place) => place.put(simd, totals),
+            None => {
+                for (total, sum) in totals.into_iter().zip(self.sums) {
+                    simd.store(total[0], &mut sum[0]);
+                    simd.store(total[1], &mut sum[1]);
                 }
             }
         }
@@ -100,39 +271,37 @@ impl<P: Product> Kernel for Task<'_, '_, P> {
 }
 
 /// Where the results of a tile belong.
-struct Place {
+struct Place<'p, 'o> {
     rows: Range<usize>,
     cols: Range<usize>,
     add: bool,
+    block: &'p mut Block<'o>,
 }
 
-impl Place {
-    /// Computes a tile and stores it.
+impl Place<'_, '_> {
+    /// Stores a tile's results.
     #[inline(always)]
-    fn tile<S: Simd, P: Product, const M: usize>(
-        self,
-        simd: S,
-        layout: Layout,
-        panel: &[Line],
-        x: &[u32],
-        block: &mut Block<'_>,
-    ) {
-        let results = P::tile::<S, M>(simd, layout, panel, x);
+    fn put<S: Simd, const M: usize>(self, simd: S, results: Totals<S, M>) {
         for (row, result) in self.rows.zip(results) {
-            let out = block.segment(row, self.cols.clone());
-            if let ([low, high], []) = out.as_chunks_mut::<LANES>() {
-                for (out, result) in [low, high].into_iter().zip(result) {
-                    let result = if self.add { simd.add(simd.load(out), result) } else { result };
-                    simd.store(result, out);
-                }
-            } else {
-                let mut whole = [[0.0; LANES]; 2];
-                simd.store(result[0], &mut whole[0]);
-                simd.store(result[1], &mut whole[1]);
-                for (out, result) in out.iter_mut().zip(whole.as_flattened()) {
-                    *out = if self.add { *out + result } else { *result };
-                }
-            }
+            store(simd, result, self.block.segment(row, self.cols.clone()), self.add);
+        }
+    }
+}
+
+/// Stores one row's results of one panel, as many as there are outputs.
+#[inline(always)]
+fn store<S: Simd>(simd: S, result: [S::F32; 2], out: &mut [f32], add: bool) {
+    if let ([low, high], []) = out.as_chunks_mut::<LANES>() {
+        for (out, result) in [low, high].into_iter().zip(result) {
+            let result = if add { simd.add(simd.load(out), result) } else { result };
+            simd.store(result, out);
+        }
+    } else {
+        let mut whole = [[0.0; LANES]; 2];
+        simd.store(result[0], &mut whole[0]);
+        simd.store(result[1], &mut whole[1]);
+        for (out, result) in out.iter_mut().zip(whole.as_flattened()) {
+            *out = if add { *out + result } else { *result };
         }
     }
 }

@@ -95,9 +95,10 @@ mod system {
         // SAFETY: `skip` is less than `HUGE`, which the mapping is longer by.
         let start = unsafe { whole.add(skip) };
         #[cfg(target_os = "linux")]
+        // Only pages that are used whole: half of the last one would be taken and never used.
         // SAFETY: advice about pages of our own mapping; refusing it is harmless.
         unsafe {
-            libc::madvise(start.as_ptr().cast(), bytes.next_multiple_of(HUGE), libc::MADV_HUGEPAGE);
+            libc::madvise(start.as_ptr().cast(), bytes / HUGE * HUGE, libc::MADV_HUGEPAGE);
         }
         Some((start, (whole, size)))
     }

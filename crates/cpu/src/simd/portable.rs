@@ -17,7 +17,10 @@ impl Simd for Portable {
     type Sum4 = [i32; LANES];
 
     const FLOAT_ROWS: usize = 2;
-    const INT_ROWS: usize = 2;
+    const FLOAT_PAIRS: usize = 2;
+    const INT8_ROWS: usize = 2;
+    const INT4_ROWS: usize = 2;
+    const REGISTERS: usize = 8;
     const BIAS: i32 = 0;
 
     #[inline(always)]
@@ -129,11 +132,23 @@ impl Simd for Portable {
         *from
     }
     #[inline(always)]
+    fn store_u8(self, value: Self::U8, to: &mut [u8; 64]) {
+        *to = value;
+    }
+    #[inline(always)]
+    fn store_bytes(self, value: Self::F32, to: &mut [u8; 64]) {
+        to.as_chunks_mut().0.iter_mut().zip(value).for_each(|(to, x)| *to = x.to_le_bytes());
+    }
+    #[inline(always)]
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2] {
         [a.map(|byte| byte & 15), a.map(|byte| byte >> 4)]
     }
     #[inline(always)]
-    fn dot8(self, sum: Self::I32, w: Self::U8, x: i32) -> Self::I32 {
+    fn split8(self, w: Self::U8) -> [Self::U8; 2] {
+        [w; 2]
+    }
+    #[inline(always)]
+    fn dot8(self, sum: Self::I32, [w, _]: [Self::U8; 2], x: i32) -> Self::I32 {
         dot(sum, w.map(|w| i32::from(w) - 128), x)
     }
     #[inline(always)]

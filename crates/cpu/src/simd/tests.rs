@@ -25,6 +25,7 @@ struct Outputs {
     ints: Vec<[i32; LANES]>,
     words: [u32; 4],
     halves: [u16; LANES],
+    bytes: [[u8; 64]; 2],
     scalars: [u32; 2],
 }
 
@@ -50,18 +51,21 @@ impl Kernel for &Inputs {
         s.store_f16(a, &mut halves);
         let bytes = s.load_u8(&self.bytes);
         let [low, high] = s.nibbles(bytes);
-        // Eight steps are what sums must hold before they are settled.
-        let mut nibbles = s.begin4(i);
+        // Eight steps are what sums must hold.
+        let mut nibbles = i;
         for _ in 0..2 {
+            let mut sums = s.begin4(nibbles);
             for _ in 0..4 {
-                nibbles = s.dot4(s.dot4(nibbles, low, self.x), high, self.x);
+                sums = s.dot4(s.dot4(sums, low, self.x), high, self.x);
             }
-            nibbles = s.settle4(nibbles);
+            nibbles = s.end4(sums);
         }
-        nibbles = s.dot4(nibbles, low, self.x);
         let sum: i32 = self.x.to_le_bytes().iter().map(|&x| i32::from(x as i8)).sum();
-        let unbiased = s.add_i32(s.dot8(i, bytes, self.x), s.splat_i32(-S::BIAS * sum));
+        let unbiased = s.add_i32(s.dot8(i, s.split8(bytes), self.x), s.splat_i32(-S::BIAS * sum));
         let pair = s.load_bf16_pair(&self.bytes);
+        let (mut copy, mut image) = ([0; 64], [0; 64]);
+        s.store_u8(bytes, &mut copy);
+        s.store_bytes(s.load(&self.a), &mut image);
         let word = s.load_f16(&from_fn(|k| u16::from_le_bytes([self.bytes[2 * k], self.bytes[2 * k + 1]])));
         Outputs {
             floats: vec![
@@ -87,10 +91,11 @@ impl Kernel for &Inputs {
                 int(s.shl::<23>(i)),
                 int(s.round(s.load(&self.a.map(|x| (x % 4e8) * 2.5)))),
                 int(unbiased),
-                int(s.end4(nibbles)),
+                int(nibbles),
             ],
             words: s.narrow(s.load_i32(&self.i.map(|x| x % 300))),
             halves,
+            bytes: [copy, image],
             scalars: [s.reduce_add(a).to_bits(), s.reduce_max(a).to_bits()],
         }
     }
@@ -152,7 +157,7 @@ proptest! {
 
 #[test]
 fn extremes_do_not_saturate() {
-    for byte in [0, 128, 255] {
+    for byte in [0u8, 128, 255] {
         for x in [-127i8, 127] {
             let inputs = Inputs {
                 a: [1.0; LANES],
@@ -166,6 +171,8 @@ fn extremes_do_not_saturate() {
             let expected = (i32::from(byte) - 128) * i32::from(x) * 4;
             for isa in Isa::testable() {
                 assert_eq!(isa.run(&inputs).ints[4], [expected; LANES], "{isa}");
+                let nibbles = 8 * 4 * i32::from(byte % 16 + byte / 16) * i32::from(x);
+                assert_eq!(isa.run(&inputs).ints[5], [nibbles; LANES], "{isa}");
             }
         }
     }

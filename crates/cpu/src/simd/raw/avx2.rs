@@ -27,8 +27,11 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     /// The sums, and what is still in pairs of i16 beside them; VNNI leaves the pairs alone.
     type Sum4 = [I; 2];
 
-    const FLOAT_ROWS: usize = 2;
-    const INT_ROWS: usize = 2;
+    const FLOAT_ROWS: usize = 6;
+    const FLOAT_PAIRS: usize = 2;
+    const INT8_ROWS: usize = if VNNI { 6 } else { 4 };
+    const INT4_ROWS: usize = 6;
+    const REGISTERS: usize = 8;
     const BIAS: i32 = if VNNI { 128 } else { 0 };
 
     ops! {
@@ -110,6 +113,16 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
             let at = from.as_ptr().cast::<__m256i>();
             [_mm256_loadu_si256(at), _mm256_loadu_si256(at.add(1))]
         }
+        fn store_u8(value: I, to: &mut [u8; 64]) {
+            let at = to.as_mut_ptr().cast::<__m256i>();
+            _mm256_storeu_si256(at, value[0]);
+            _mm256_storeu_si256(at.add(1), value[1]);
+        }
+        fn store_bytes(value: F, to: &mut [u8; 64]) {
+            let at = to.as_mut_ptr().cast::<f32>();
+            _mm256_storeu_ps(at, value[0]);
+            _mm256_storeu_ps(at.add(8), value[1]);
+        }
         fn nibbles(a: I) -> [I; 2] {
             let mask = _mm256_set1_epi8(15);
             [
@@ -120,16 +133,24 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
                 ],
             ]
         }
-        fn dot8(sum: I, w: I, x: i32) -> I {
-            let every = _mm256_set1_epi32(x);
+        fn split8(w: I) -> [I; 2] {
             if VNNI {
-                return [_mm256_dpbusd_avx_epi32(sum[0], w[0], every), _mm256_dpbusd_avx_epi32(sum[1], w[1], every)];
+                return [w; 2];
+            }
+            // The magnitude of the weight, and the weight.
+            let flip = _mm256_set1_epi8(-128);
+            let w = [_mm256_xor_si256(w[0], flip), _mm256_xor_si256(w[1], flip)];
+            [[_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])], w]
+        }
+        fn dot8(sum: I, w: [I; 2], x: i32) -> I {
+            let (x, ones) = (_mm256_set1_epi32(x), _mm256_set1_epi16(1));
+            let [magnitude, w] = w;
+            if VNNI {
+                return [_mm256_dpbusd_avx_epi32(sum[0], w[0], x), _mm256_dpbusd_avx_epi32(sum[1], w[1], x)];
             }
             // |w| times x with the sign of w: sums of two products then fit 16 bits.
-            let (x, flip, ones) = (every, _mm256_set1_epi8(-128), _mm256_set1_epi16(1));
-            let (w0, w1) = (_mm256_xor_si256(w[0], flip), _mm256_xor_si256(w[1], flip));
-            let p0 = _mm256_maddubs_epi16(_mm256_abs_epi8(w0), _mm256_sign_epi8(x, w0));
-            let p1 = _mm256_maddubs_epi16(_mm256_abs_epi8(w1), _mm256_sign_epi8(x, w1));
+            let p0 = _mm256_maddubs_epi16(magnitude[0], _mm256_sign_epi8(x, w[0]));
+            let p1 = _mm256_maddubs_epi16(magnitude[1], _mm256_sign_epi8(x, w[1]));
             [
                 _mm256_add_epi32(sum[0], _mm256_madd_epi16(p0, ones)),
                 _mm256_add_epi32(sum[1], _mm256_madd_epi16(p1, ones)),

@@ -26,7 +26,10 @@ impl Simd for Avx512 {
     type Sum4 = __m512i;
 
     const FLOAT_ROWS: usize = 12;
-    const INT_ROWS: usize = 12;
+    const FLOAT_PAIRS: usize = 12;
+    const INT8_ROWS: usize = 12;
+    const INT4_ROWS: usize = 12;
+    const REGISTERS: usize = 32;
     const BIAS: i32 = 128;
 
     ops! {
@@ -64,17 +67,24 @@ impl Simd for Avx512 {
 
         fn load_bytes(from: &[u8; 64]) -> __m512 { _mm512_loadu_ps(from.as_ptr().cast()) }
         fn load_u8(from: &[u8; 64]) -> __m512i { _mm512_loadu_epi32(from.as_ptr().cast()) }
+        fn store_u8(value: __m512i, to: &mut [u8; 64]) { _mm512_storeu_epi32(to.as_mut_ptr().cast(), value) }
+        fn store_bytes(value: __m512, to: &mut [u8; 64]) { _mm512_storeu_ps(to.as_mut_ptr().cast(), value) }
         fn nibbles(a: __m512i) -> [__m512i; 2] {
             let mask = _mm512_set1_epi8(15);
             [_mm512_and_si512(a, mask), _mm512_and_si512(_mm512_srli_epi16::<4>(a), mask)]
         }
-        fn dot8(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }
+        fn dot8(sum: __m512i, w: [__m512i; 2], x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w[0], _mm512_set1_epi32(x)) }
         fn dot4(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }
     }
 
     #[inline(always)]
     fn begin4(self, sum: __m512i) -> __m512i {
         sum
+    }
+
+    #[inline(always)]
+    fn split8(self, w: __m512i) -> [__m512i; 2] {
+        [w; 2]
     }
 
     #[inline(always)]

@@ -46,8 +46,11 @@ impl<const DOT: bool> Simd for Neon<DOT> {
     type U8 = B;
     type Sum4 = I;
 
-    const FLOAT_ROWS: usize = 2;
-    const INT_ROWS: usize = 2;
+    const FLOAT_ROWS: usize = 6;
+    const FLOAT_PAIRS: usize = 2;
+    const INT8_ROWS: usize = 2;
+    const INT4_ROWS: usize = 2;
+    const REGISTERS: usize = 8;
     const BIAS: i32 = 0;
 
     ops! {
@@ -112,12 +115,23 @@ impl<const DOT: bool> Simd for Neon<DOT> {
 
         fn load_bytes(from: &[u8; 64]) -> F { from_fn(|i| vld1q_f32(from.as_ptr().cast::<f32>().add(4 * i))) }
         fn load_u8(from: &[u8; 64]) -> B { from_fn(|i| vld1q_u8(from.as_ptr().add(16 * i))) }
+        fn store_u8(value: B, to: &mut [u8; 64]) {
+            for (i, register) in value.into_iter().enumerate() {
+                vst1q_u8(to.as_mut_ptr().add(16 * i), register);
+            }
+        }
+        fn store_bytes(value: F, to: &mut [u8; 64]) {
+            for (i, register) in value.into_iter().enumerate() {
+                vst1q_f32(to.as_mut_ptr().cast::<f32>().add(4 * i), register);
+            }
+        }
         fn nibbles(a: B) -> [B; 2] {
             [from_fn(|i| vandq_u8(a[i], vdupq_n_u8(15))), from_fn(|i| vshrq_n_u8::<4>(a[i]))]
         }
-        fn dot8(sum: I, w: B, x: i32) -> I {
+        fn split8(w: B) -> [B; 2] { [from_fn(|i| veorq_u8(w[i], vdupq_n_u8(128))); 2] }
+        fn dot8(sum: I, w: [B; 2], x: i32) -> I {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));
-            from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(veorq_u8(w[i], vdupq_n_u8(128))), x))
+            from_fn(|i| dot::<DOT>(sum[i], vreinterpretq_s8_u8(w[0][i]), x))
         }
         fn dot4(sum: I, w: B, x: i32) -> I {
             let x = vreinterpretq_s8_s32(vdupq_n_s32(x));

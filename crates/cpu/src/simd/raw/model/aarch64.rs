@@ -59,6 +59,7 @@ model! {
     fn vld1q_u8(at: *const u8) -> uint8x16_t = load(at);
     fn vst1q_f32(at: *mut f32, a: float32x4_t) = store(at, a);
     fn vst1q_s32(at: *mut i32, a: int32x4_t) = store(at, a);
+    fn vst1q_u8(at: *mut u8, a: uint8x16_t) = store(at, a);
     fn vst1_s8(at: *mut i8, a: int8x8_t) = store(at, a);
     fn vreinterpretq_f32_s32(a: int32x4_t) -> float32x4_t = cast(a);
     fn vreinterpretq_s8_s32(a: int32x4_t) -> int8x16_t = cast(a);

@@ -1,6 +1,6 @@
 //! What the machine can do, and how much of it the products reach.
 //!
-//! `probe [format] [threads] [isa] [layers]` packs random matrices of the Qwen3-0.6B shape and prints, as medians of
+//! `products [format] [threads] [isa] [layers]` packs random matrices of the Qwen3-0.6B shape and prints, as medians of
 //! alternating trials: read bandwidth against one row of activations over every matrix (what decoding a token reads),
 //! and the multiply-add peak against 512 rows over every layer.
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
@@ -180,25 +180,28 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(sum))
             }
             WeightFormat::Int8 => {
-                let (w, x) = (simd.load_u8(&line), black_box(0x0102_0304));
+                let w = simd.split8(simd.load_u8(&line));
                 let mut sums = [simd.splat_i32(0); CHAINS];
                 for _ in 0..self.rounds {
                     for sum in &mut sums {
-                        *sum = simd.dot8(*sum, w, x);
+                        // Hidden each time: else one product is made and added often.
+                        *sum = simd.dot8(*sum, w, black_box(0x0102_0304));
                     }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(sum)))
             }
             WeightFormat::Int4 => {
-                let (w, x) = (simd.load_u8(&line), black_box(0x0102_0304));
+                let w = simd.load_u8(&line);
                 let mut sums = [simd.begin4(simd.splat_i32(0)); CHAINS];
                 for _ in 0..self.rounds / 8 {
                     for _ in 0..8 {
                         for sum in &mut sums {
-                            *sum = simd.dot4(*sum, w, x);
+                            *sum = simd.dot4(*sum, w, black_box(0x0102_0304));
                         }
                     }
-                    sums = sums.map(|sum| simd.settle4(sum));
+                    for sum in &mut sums {
+                        *sum = simd.begin4(simd.end4(*sum));
+                    }
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(simd.end4(sum))))
             }

@@ -1,5 +1,10 @@
 //! Tiles of integer weights.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "a tile is indexed by row, vector and half, as it is written on paper"
+)]
+
 use tilewright_model::WeightFormat;
 
 use super::layout::{Layout, Line};

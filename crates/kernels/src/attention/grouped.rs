@@ -24,7 +24,7 @@ pub const fn fits(shape: &Shape) -> bool {
 pub fn grouped(shape: &Shape, chunk: &Chunk) -> Kernel {
     let (simds, blocks) = simd_groups(shape);
     let groups = [shape.kv_heads, chunk.rows.div_ceil(blocks * ROWS), 1];
-    let launch = Launch::grid(groups).threads(simds * 32);
+    let launch = Launch::grid(groups).threads(simds * 32).alone();
     kernel(format!("grouped_attention_{}", chunk.cache), launch, |k| body(k, shape, chunk))
 }
 

@@ -18,7 +18,7 @@ pub(super) const BLOCK: u32 = SIMD_GROUPS * ROWS;
 /// without a test. Shared memory is the bridge to the softmax and the scratch of fragments at an edge: 4 KiB. A head's
 /// width must be a multiple of 8.
 pub fn matrix_direct(shape: &Shape, chunk: &Chunk) -> Kernel {
-    let launch = Launch::grid([shape.heads, chunk.rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32);
+    let launch = Launch::grid([shape.heads, chunk.rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32).alone();
     kernel(format!("matrix_attention_direct_{}", chunk.activations), launch, |k| body(k, shape, chunk))
 }
 

@@ -13,7 +13,7 @@ use crate::shape::Shape;
 pub fn matrix_reused(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Chunk { rows, activations, cache } = *chunk;
     let head_dim = shape.head_dim;
-    let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32);
+    let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32).alone();
     kernel(format!("matrix_attention_reused_{activations}"), launch, |k| {
         let memory = Memory::declare(k, shape, chunk);
         let storage = k.shared::<f32>("storage", BLOCK * head_dim);
@@ -56,7 +56,7 @@ pub fn matrix_reused(shape: &Shape, chunk: &Chunk) -> Kernel {
 pub fn matrix_separate(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Chunk { rows, activations, cache } = *chunk;
     let head_dim = shape.head_dim;
-    let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32);
+    let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32).alone();
     kernel(format!("matrix_attention_separate_{activations}"), launch, |k| {
         let memory = Memory::declare(k, shape, chunk);
         let queries = k.scratch::<f32>("queries", [BLOCK, head_dim]).stored(cache);

@@ -15,7 +15,7 @@ const QUERIES: u32 = 8;
 pub fn plain(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
     let Chunk { rows, activations, cache } = *chunk;
-    let launch = Launch::grid([heads, rows.div_ceil(QUERIES), 1]);
+    let launch = Launch::grid([heads, rows.div_ceil(QUERIES), 1]).alone();
     kernel(format!("plain_attention_{cache}"), launch, |k| {
         let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded();
         let keys = k.read::<f32>("keys", [kv_heads, capacity, head_dim]).stored(cache).guarded_axes(&[2]);

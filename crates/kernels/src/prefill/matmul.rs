@@ -48,7 +48,7 @@ pub struct Product {
 pub fn matmul(name: &str, product: &Product, depth: Depth) -> Kernel {
     let Product { rows, columns, inner, storage } = *product;
     let step = depth.columns();
-    let launch = Launch::grid([columns.div_ceil(TILE), rows.div_ceil(TILE), 1]).threads(128);
+    let launch = Launch::grid([columns.div_ceil(TILE), rows.div_ceil(TILE), 1]).threads(128).alone();
     kernel(format!("prefill_matmul_{step}_{name}_{storage}"), launch, |k| {
         let a = k.read::<f32>("a", [rows, inner]).stored(storage).guarded();
         let b = k.read::<f32>("b", [inner, columns]).stored(storage).guarded();

@@ -98,6 +98,6 @@ template <class T> static inline T __shfl_down_sync(unsigned int mask, T v, int 
 #define __global__ static
 #define __device__ static
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ SHIM_SHARED
 #define __align__(bytes) __attribute__((aligned(bytes)))

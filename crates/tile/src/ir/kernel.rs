@@ -20,12 +20,14 @@ pub struct Launch {
     pub groups: [u32; 3],
     /// Threads in a group, a multiple of 32.
     pub threads: u32,
+    /// Whether it is enough that a core holds one threadgroup at a time; see [`Launch::alone`].
+    pub alone: bool,
 }
 
 impl Launch {
     /// `groups` threadgroups of 256 threads along x.
     pub const fn groups(groups: u32) -> Self {
-        Self { groups: [groups, 1, 1], threads: 256 }
+        Self::grid([groups, 1, 1])
     }
 
     /// One threadgroup a row: the same as [`Launch::groups`].
@@ -35,7 +37,7 @@ impl Launch {
 
     /// A grid of threadgroups of 256 threads.
     pub const fn grid(groups: [u32; 3]) -> Self {
-        Self { groups, threads: 256 }
+        Self { groups, threads: 256, alone: false }
     }
 
     /// Enough groups for one thread an item, groups of 256 threads.
@@ -46,6 +48,14 @@ impl Launch {
     /// Other threads a group.
     pub const fn threads(self, threads: u32) -> Self {
         Self { threads, ..self }
+    }
+
+    /// A core need hold one threadgroup only: its threads may have all registers.
+    ///
+    /// A compiler otherwise weighs registers against threadgroups, and puts values on the stack to make room for one
+    /// threadgroup more. That suits loads that wait for memory, not products that fill the registers.
+    pub const fn alone(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// SIMD groups in a threadgroup.

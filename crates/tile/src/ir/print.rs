@@ -14,7 +14,9 @@ pub fn print(kernel: &Kernel) -> String {
     let names = Names::new(kernel);
     let mut text = String::new();
     let [x, y, z] = kernel.launch.groups;
-    let _ = writeln!(text, "kernel {} groups {x}x{y}x{z} threads {}", kernel.name, kernel.launch.threads);
+    let alone = if kernel.launch.alone { " alone" } else { "" };
+    let threads = kernel.launch.threads;
+    let _ = writeln!(text, "kernel {} groups {x}x{y}x{z} threads {threads}{alone}", kernel.name);
     for &param in &kernel.params {
         match param {
             Param::Buffer(b) => {

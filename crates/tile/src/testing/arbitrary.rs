@@ -47,7 +47,7 @@ pub fn sample(recipe: &[u8]) -> Sample {
     let narrow_type = [Scalar::F16, Scalar::Bf16, Scalar::F32][choices.of(3)];
     let n = choices.of(6) as i32;
     let total = groups.iter().product::<u32>() * threads;
-    let kernel = kernel("sample", Launch { groups, threads }, |k| {
+    let kernel = kernel("sample", Launch::grid(groups).threads(threads), |k| {
         let narrow = k.read::<f32>("narrow", [INPUT]).stored(narrow_type);
         let mut grower = Grower {
             k,

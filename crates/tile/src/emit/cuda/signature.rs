@@ -24,8 +24,9 @@ impl Dialect for Cuda {
             });
         }
         let threads = kernel.launch().threads;
+        let resident = if kernel.launch().alone { ", 1" } else { "" };
         out.line(format!(
-            "extern \"C\" __global__ void __launch_bounds__({threads}) {}(",
+            "extern \"C\" __global__ void __launch_bounds__({threads}{resident}) {}(",
             out.idents.function
         ));
         out.parameters(&list);

@@ -177,7 +177,7 @@ fn check(args: &VerifyArgs, console: &mut Console) -> Result<(), Failure> {
     let names = match args.names.as_slice() {
         [] => {
             let kernels = catalogue::entries().filter(|entry| (entry.fits)(&sample.shape));
-            let kernels = kernels.flat_map(|entry| entry.variants.iter().map(|v| entry.full_name(v)));
+            let kernels = kernels.flat_map(|entry| entry.variants.iter().map(move |v| entry.full_name(v)));
             let pipelines = catalogue::pipelines().filter(|entry| (entry.fits)(&sample.shape));
             kernels.chain(pipelines.map(|entry| entry.name.to_owned())).collect()
         }

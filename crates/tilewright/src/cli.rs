@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Doctor(commands::doctor::DoctorArgs),
     Perplexity(commands::perplexity::PerplexityArgs),
     Convert(commands::convert::ConvertArgs),
+    Kernels(commands::kernels::KernelsArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -46,6 +47,7 @@ impl Command {
             Self::Doctor(args) => args.output,
             Self::Perplexity(args) => args.output,
             Self::Convert(args) => args.output,
+            Self::Kernels(args) => args.output(),
             Self::Completions(_) => OutputFlags::default(),
         }
     }
@@ -59,6 +61,7 @@ impl Command {
             Self::Doctor(args) => commands::doctor::run(args, console),
             Self::Perplexity(args) => commands::perplexity::run(args, console),
             Self::Convert(args) => commands::convert::run(args, console),
+            Self::Kernels(args) => commands::kernels::run(args, console),
             Self::Completions(args) => commands::completions::run(args, console),
         }
     }

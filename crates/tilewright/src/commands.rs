@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod kernels;
 pub(crate) mod perplexity;
 pub(crate) mod run;
 

@@ -8,6 +8,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod cubin;
 mod golden;
 mod legal;
 mod model;

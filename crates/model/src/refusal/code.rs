@@ -172,6 +172,16 @@ codes! {
         why "A field that is ignored, clipped or guessed gives another reply than the one asked for."
         remedy "Use a value in the stated range; docs/sampling.md and the documentation of `Request` list them.";
 
+    // 770–779: kernels.
+    770 KernelUnknown "kernel_unknown"
+        what "No kernel or pipeline of this name can be built for this shape."
+        why "Another kernel would be mistaken for the one asked for."
+        remedy "Take a name from `tilewright kernels list`, with the same --shape.";
+    771 KernelRejected "kernel_rejected"
+        what "The verifier does not accept the kernel at this shape."
+        why "A kernel that is not proven would read or write outside its memory, or race."
+        remedy "Report it: every kernel of the catalogue must be accepted at every shape it says it fits.";
+
     // 780–799: devices.
     780 DeviceUnavailable "device_unavailable"
         what "The device asked for is not present or not supported by this build."

@@ -12,10 +12,18 @@ mod page;
 fn commands() -> BTreeMap<String, clap::Command> {
     let mut root = command();
     root.build();
-    root.get_subcommands()
-        .filter(|c| c.get_name() != "help")
-        .map(|c| (c.get_name().to_owned(), c.clone()))
-        .collect()
+    all(&root).into_iter().map(|(name, command)| (name, command.clone())).collect()
+}
+
+/// The commands below a command in order, each followed by its own, under their full names.
+fn all(root: &clap::Command) -> Vec<(String, &clap::Command)> {
+    let mut found = Vec::new();
+    for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
+        let name = command.get_name();
+        found.push((name.to_owned(), command));
+        found.extend(all(command).into_iter().map(|(inner, command)| (format!("{name} {inner}"), command)));
+    }
+    found
 }
 
 /// The flags of a command but `--help`, which every command has.

@@ -9,6 +9,7 @@ mod convert;
 mod doctor;
 mod harness;
 mod inspect;
+mod kernels;
 mod perplexity;
 mod refusals;
 mod run;

@@ -8,8 +8,8 @@ use clap::{Arg, Command};
 pub(super) fn render(mut root: Command) -> String {
     root.build();
     let mut page = String::from(HEAD);
-    for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
-        section(&mut page, command);
+    for (name, command) in super::all(&root) {
+        section(&mut page, &name, command);
     }
     page
 }
@@ -31,8 +31,7 @@ standard error. The command line outranks the environment variable of a flag, wh
 | 130 | stopped by Ctrl-C; what was generated until then has been written |
 ";
 
-fn section(page: &mut String, command: &Command) {
-    let name = command.get_name();
+fn section(page: &mut String, name: &str, command: &Command) {
     let _ = writeln!(page, "\n## `{name}`\n");
     let about = command.get_long_about().or(command.get_about());
     let _ = writeln!(page, "{}\n", about.map(ToString::to_string).unwrap_or_default().trim_end());

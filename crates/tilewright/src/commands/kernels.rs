@@ -71,7 +71,7 @@ struct ShowArgs {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct FormFlags {
-    /// Print the program that is verified and interpreted [default]
+    /// Print the program that is verified and interpreted, which is the default
     #[arg(long)]
     ir: bool,
     /// Print Metal Shading Language

@@ -50,7 +50,7 @@ __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     return c;
 }
 
-extern "C" __global__ void __launch_bounds__(128) grouped_attention_f16(
+extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
     const float* __restrict__ q,
     const unsigned short* __restrict__ keys,
     const unsigned short* __restrict__ values,

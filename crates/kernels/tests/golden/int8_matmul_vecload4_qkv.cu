@@ -14,7 +14,7 @@ __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     return c;
 }
 
-extern "C" __global__ void __launch_bounds__(128) int8_matmul_vecload4_qkv(
+extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_vecload4_qkv(
     const float* __restrict__ a,
     const signed char* __restrict__ weights,
     const unsigned short* __restrict__ weights_scales,

@@ -20,7 +20,7 @@ __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     return c;
 }
 
-extern "C" __global__ void __launch_bounds__(128) matrix_attention_reused_f32(
+extern "C" __global__ void __launch_bounds__(128, 1) matrix_attention_reused_f32(
     const float* __restrict__ q,
     const float* __restrict__ keys,
     const float* __restrict__ values,

@@ -7,7 +7,7 @@ __device__ __forceinline__ float tile_simd_sum_f32(float v) {
     return v;
 }
 
-extern "C" __global__ void __launch_bounds__(256) plain_attention_f32(
+extern "C" __global__ void __launch_bounds__(256, 1) plain_attention_f32(
     const float* __restrict__ q,
     const float* __restrict__ keys,
     const float* __restrict__ values,

@@ -10,7 +10,7 @@ __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     return c;
 }
 
-extern "C" __global__ void __launch_bounds__(128) prefill_matmul_32_qkv_f32(
+extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
     const float* __restrict__ a,
     const float* __restrict__ b,
     float* __restrict__ c

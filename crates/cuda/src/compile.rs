@@ -2,9 +2,9 @@
 
 use tilewright_backend::{Progress, Stage};
 use tilewright_model::Refusal;
+use tilewright_nvrtc::Compiler;
 
 use crate::cache::Cache;
-use crate::nvrtc::Compiler;
 
 /// Machine code of a text, and what is worth saying about how it came to be.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ mod decoder;
 mod device;
 mod gpu;
 mod kv;
-mod nvrtc;
 mod open;
 mod options;
 mod persistent;
@@ -30,8 +29,8 @@ mod weights;
 
 pub use compile::{Kernels, compile};
 pub use gpu::{Gpu, count, find};
-pub use nvrtc::{Compiler, search};
 pub use open::{open, open_model};
 pub use options::CudaOptions;
 pub use plan::resolve_plan;
 pub use resident::CudaModel;
+pub use tilewright_nvrtc::Compiler;

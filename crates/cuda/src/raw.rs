@@ -1,5 +1,4 @@
-//! Calls into libraries that know no Rust: the driver and NVRTC.
+//! Calls into libraries that know no Rust: the driver.
 
 pub(crate) mod driver;
 pub(crate) mod launch;
-pub(crate) mod nvrtc;

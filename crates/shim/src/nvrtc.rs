@@ -1,10 +1,10 @@
 //! CUDA text compiled by NVRTC, which needs no GPU: whether it compiles, and what the machine code uses.
 
-mod raw;
-
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
+use tilewright_model::Refusal;
+use tilewright_nvrtc::{Compiler, VARIABLE};
 use tilewright_tile::emit::CUDA_OPTIONS;
 
 use crate::ShimError;
@@ -12,9 +12,6 @@ use crate::digest::digest;
 
 /// The architectures that text is compiled for, from Turing to Blackwell.
 pub const ARCHITECTURES: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];
-
-/// Names a folder with `libnvrtc.so.13`.
-const VARIABLE: &str = "TILEWRIGHT_NVRTC";
 
 /// What a kernel's machine code uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +28,7 @@ pub struct Usage {
 
 /// The compiler.
 pub struct Nvrtc {
-    library: raw::Library,
-    version: (i32, i32),
+    compiler: Compiler,
     cache: PathBuf,
 }
 
@@ -45,10 +41,9 @@ impl Nvrtc {
     pub fn find(folder: &Path, cache: impl Into<PathBuf>) -> Result<Self, ShimError> {
         let named = env::var_os(VARIABLE).map(PathBuf::from);
         let folder = named.unwrap_or_else(|| folder.to_path_buf());
-        let missing = |reason: String| ShimError::NoNvrtc { folder: folder.clone(), reason };
-        let library = raw::Library::open(&folder).map_err(|error| missing(error.to_string()))?;
-        let version = library.version();
-        Ok(Self { library, version, cache: cache.into() })
+        let compiler = Compiler::open(&folder)
+            .map_err(|refusal| ShimError::NoNvrtc { folder, reason: refusal.to_string() })?;
+        Ok(Self { compiler, cache: cache.into() })
     }
 
     /// Compiles `text` for an architecture.
@@ -59,13 +54,14 @@ impl Nvrtc {
         let mut options = vec![format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
         options.extend(CUDA_OPTIONS.map(str::to_owned));
         options.push("--ptxas-options=-v".to_owned());
-        let (major, minor) = self.version;
+        let (major, minor) = self.compiler.version();
         let known_by = [format!("{major}.{minor}"), options.join(" "), text.to_owned()];
         let path = self.cache.join(digest(known_by.iter().map(String::as_str)));
         let log = match fs::read_to_string(&path) {
             Ok(log) => log,
             Err(_) => {
-                let log = self.library.compile(text, &options)?;
+                let refused = |refusal: Refusal| ShimError::Refused { messages: refusal.to_string() };
+                let (_, log) = self.compiler.cubin(text, architecture, &options).map_err(refused)?;
                 let aside = self.cache.join(format!("{}.{:?}", process::id(), std::thread::current().id()));
                 let io = |error| ShimError::Io { what: path.display().to_string(), error };
                 fs::create_dir_all(&self.cache).map_err(io)?;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::Library;
 
 use tilewright_tile::interp::{Bound, Dispatch, Memory};
 use tilewright_tile::ir::Param;
@@ -58,7 +58,7 @@ impl Functions {
     /// Loads the library at `path`, which has `count` launchers.
     pub(crate) fn load(path: &Path, count: usize) -> Result<Self, ShimError> {
         // SAFETY: the library was compiled from our headers and texts; it has no initialisers.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
+        let library = unsafe { Library::new(path)? };
         let launchers = (0..count)
             .map(|n| {
                 // SAFETY: translate.rs gives every launcher this signature.

@@ -41,7 +41,7 @@ fn what_is_no_cuda_is_refused_with_its_line() {
     let text = "extern \"C\" __global__ void text(float* out) {\n    out[0] = bound;\n}\n";
     let error = nvrtc.compile(text, "sm_80").unwrap_err();
     assert!(
-        matches!(&error, ShimError::Refused { messages } if messages.contains("kernel.cu(2)")),
+        matches!(&error, ShimError::Refused { messages } if messages.contains("kernels.cu(2)")),
         "{error}"
     );
     assert!(nvrtc.compile(&text.replace("bound", "1.0f"), "sm_80").is_ok());

@@ -1,4 +1,7 @@
-//! Finding NVRTC: where the system's loader looks, in toolkits, and in Python wheels.
+//! NVRTC, which compiles CUDA text and needs no GPU: found where the system's loader looks, in toolkits and in Python wheels,
+//! and called.
+
+mod raw;
 
 use std::env;
 use std::ffi::OsString;
@@ -6,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use crate::raw::nvrtc::{Failure, Nvrtc};
+use raw::{Failure, Nvrtc};
 
 /// The variable that names a library, or a folder that holds it, instead of the search.
-const VARIABLE: &str = "TILEWRIGHT_NVRTC";
+pub const VARIABLE: &str = "TILEWRIGHT_NVRTC";
 
 /// A loaded NVRTC that makes CUBINs the driver can load.
 pub struct Compiler {
@@ -53,6 +56,20 @@ impl Compiler {
             "a library in the loader's path, in CUDA_HOME, CUDA_PATH or /usr/local/cuda, or in the packages of a Python",
             format!("none among {} places", places.len()),
         ))
+    }
+
+    /// The library in `folder`.
+    ///
+    /// # Errors
+    /// `nvrtc_missing`.
+    pub fn open(folder: &Path) -> Result<Self, Refusal> {
+        let found = NAMES.iter().map(|name| folder.join(name)).find_map(|place| {
+            let nvrtc = Nvrtc::load(place.as_os_str()).ok()?;
+            let version = nvrtc.version().ok()?;
+            Some(Self { nvrtc, version, place })
+        });
+        let refusal = || Refusal::new(Code::NvrtcMissing, "libnvrtc", NAMES.join(" or "), "none that loads");
+        found.ok_or_else(|| refusal().at(folder.display()))
     }
 
     /// Major and minor version.

@@ -28,7 +28,8 @@ pub const LANES: usize = 16;
 /// Work that runs on any instruction set.
 ///
 /// `run` and what it calls must be `#[inline(always)]`: the body is compiled inside a function that has the
-/// instructions enabled, and only what is inlined there may use them.
+/// instructions enabled, and only what is inlined there may use them. So no closure may hold an operation on vectors: the
+/// compiler is free to leave it outside, where it runs twenty times slower.
 pub trait Kernel {
     /// What the kernel returns.
     type Output;

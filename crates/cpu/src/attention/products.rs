@@ -4,7 +4,6 @@
 //! (values), whatever the number of rows or vectors at a time; so a row gives the same bits alone and among
 //! others.
 
-use std::array::from_fn;
 use std::ops::Range;
 
 use crate::kv::{BLOCK, SEGMENT};
@@ -27,7 +26,10 @@ pub(super) fn scores<S: Simd, E: Load, const R: usize, const V: usize>(
     for vector in (0..BLOCK / LANES).step_by(V) {
         let mut sums = [[s.splat(0.0); V]; R];
         for (keys, query) in keys.iter().zip(queries) {
-            let vectors: [S::F32; V] = from_fn(|v| E::load(s, &keys.as_chunks().0[vector + v]));
+            let mut vectors = [s.splat(0.0); V];
+            for (v, keys) in vectors.iter_mut().zip(&keys.as_chunks().0[vector..]) {
+                *v = E::load(s, keys);
+            }
             for (sums, q) in sums.iter_mut().zip(query) {
                 let q = s.splat(*q);
                 for (sum, k) in sums.iter_mut().zip(vectors) {
@@ -36,8 +38,9 @@ pub(super) fn scores<S: Simd, E: Load, const R: usize, const V: usize>(
             }
         }
         for (out, sums) in out.iter_mut().zip(sums) {
-            let (out, _) = out[first..][..BLOCK].as_chunks_mut();
-            sums.into_iter().enumerate().for_each(|(v, sum)| s.store(sum, &mut out[vector + v]));
+            for (sum, out) in sums.into_iter().zip(&mut out[first..][..BLOCK].as_chunks_mut().0[vector..]) {
+                s.store(sum, out);
+            }
         }
     }
 }
@@ -56,14 +59,19 @@ pub(super) fn weighted<S: Simd, E: Load, const R: usize, const V: usize>(
     out: &mut [f32],
 ) {
     let width = V * LANES;
-    let mut sums: [[S::F32; V]; R] = from_fn(|r| {
-        let (out, _) = out[r * padded + column..][..width].as_chunks();
-        from_fn(|v| s.load(&out[v]))
-    });
+    let mut sums = [[s.splat(0.0); V]; R];
+    for (r, sums) in sums.iter_mut().enumerate() {
+        for (sum, out) in sums.iter_mut().zip(out[r * padded + column..][..width].as_chunks().0) {
+            *sum = s.load(out);
+        }
+    }
     let rows = values[keys.start * padded..keys.end * padded].chunks_exact(padded);
     for (key, row) in keys.zip(rows) {
         let (row, _) = row[column..][..width].as_chunks();
-        let vectors: [S::F32; V] = from_fn(|v| E::load(s, &row[v]));
+        let mut vectors = [s.splat(0.0); V];
+        for (v, row) in vectors.iter_mut().zip(row) {
+            *v = E::load(s, row);
+        }
         for (sums, weights) in sums.iter_mut().zip(weights) {
             let weight = s.splat(weights[key]);
             for (sum, value) in sums.iter_mut().zip(vectors) {
@@ -72,7 +80,8 @@ pub(super) fn weighted<S: Simd, E: Load, const R: usize, const V: usize>(
         }
     }
     for (r, sums) in sums.into_iter().enumerate() {
-        let (out, _) = out[r * padded + column..][..width].as_chunks_mut();
-        sums.into_iter().enumerate().for_each(|(v, sum)| s.store(sum, &mut out[v]));
+        for (sum, out) in sums.into_iter().zip(out[r * padded + column..][..width].as_chunks_mut().0) {
+            s.store(sum, out);
+        }
     }
 }

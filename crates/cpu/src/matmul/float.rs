@@ -1,7 +1,5 @@
 //! Tiles of float weights.
 
-use std::array::from_fn;
-
 use tilewright_model::WeightFormat;
 
 use super::layout::{Layout, Line};
@@ -44,9 +42,8 @@ fn tile<S: Simd, C: Coding<L>, const L: usize, const M: usize>(
 ) {
     if M > S::FLOAT_PAIRS {
         // The second time around the lines come from a near cache.
-        let low = vector::<S, C, L, M, 0>(simd, lines, x, from_fn(|m| totals[m][0]));
-        let high = vector::<S, C, L, M, 1>(simd, lines, x, from_fn(|m| totals[m][1]));
-        *totals = from_fn(|m| [low[m], high[m]]);
+        vector::<S, C, L, M, 0>(simd, lines, x, totals);
+        vector::<S, C, L, M, 1>(simd, lines, x, totals);
         return;
     }
     for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
@@ -66,15 +63,21 @@ fn vector<S: Simd, C: Coding<L>, const L: usize, const M: usize, const V: usize>
     simd: S,
     lines: &[Line],
     x: &[u32],
-    mut totals: [S::F32; M],
-) -> [S::F32; M] {
+    totals: &mut Totals<S, M>,
+) {
+    let mut sums = [simd.splat(0.0); M];
+    for m in 0..M {
+        sums[m] = totals[m][V];
+    }
     for (lines, x) in lines.as_chunks::<L>().0.iter().zip(x.as_chunks::<M>().0) {
         let w = C::widen(simd, lines)[V];
         for m in 0..M {
-            totals[m] = simd.fma(w, simd.splat(f32::from_bits(x[m])), totals[m]);
+            sums[m] = simd.fma(w, simd.splat(f32::from_bits(x[m])), sums[m]);
         }
     }
-    totals
+    for m in 0..M {
+        totals[m][V] = sums[m];
+    }
 }
 
 /// One row with several panels, a stream of each.

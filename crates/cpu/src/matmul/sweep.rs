@@ -42,11 +42,13 @@ pub(super) trait Product {
         panels: [&[Line]; P],
         x: &[u32],
     ) -> Totals<S, P> {
-        panels.map(|panel| {
+        let mut results = [[simd.splat(0.0); 2]; P];
+        for (result, panel) in results.iter_mut().zip(panels) {
             let mut totals = [[simd.splat(0.0); 2]];
             Self::tile::<S, 1, false>(simd, layout, panel, x, &mut totals);
-            totals[0]
-        })
+            *result = totals[0];
+        }
+        results
     }
 }
 

@@ -21,6 +21,7 @@ mod tests;
 
 pub use isa::Isa;
 pub use portable::Portable;
+pub use raw::Entry;
 
 /// Lanes of every vector.
 pub const LANES: usize = 16;
@@ -41,7 +42,7 @@ pub trait Kernel {
 /// An instruction set, seen as operations on vectors of [`LANES`] lanes.
 ///
 /// Integers wrap. Floats follow IEEE binary32 with round to nearest even and no contraction.
-pub trait Simd: Copy + Send + Sync + 'static {
+pub trait Simd: Entry + Copy + Send + Sync + 'static {
     /// Sixteen f32.
     type F32: Copy;
     /// Sixteen i32.

@@ -4,7 +4,7 @@ use std::array::from_fn;
 use std::ops::Range;
 
 use crate::kv::{BLOCK, HeadSegment, SEGMENT};
-use crate::simd::{LANES, Simd};
+use crate::simd::{Kernel, LANES, Simd};
 
 use super::load::Load;
 use super::products::{scores, weighted};
@@ -38,12 +38,12 @@ pub(super) fn attend_segment<S: Simd, E: Load>(
     let mut done = 0;
     while done < queries.len() {
         let (queries, weights) = (&queries[done..], &mut weights[done..]);
-        let out = &mut out[done * padded..];
+        let (out, scratch) = (&mut out[done * padded..], &mut scratch);
         done += match queries.len() {
-            TILE.. => tile::<S, E, TILE>(s, queries, head, &mut scratch, out, weights),
-            4.. => tile::<S, E, 4>(s, queries, head, &mut scratch, out, weights),
-            2.. => tile::<S, E, 2>(s, queries, head, &mut scratch, out, weights),
-            _ => tile::<S, E, 1>(s, queries, head, &mut scratch, out, weights),
+            TILE.. => s.call(Tile::<E, TILE> { queries, head, scratch, out, weights }),
+            4.. => s.call(Tile::<E, 4> { queries, head, scratch, out, weights }),
+            2.. => s.call(Tile::<E, 2> { queries, head, scratch, out, weights }),
+            _ => s.call(Tile::<E, 1> { queries, head, scratch, out, weights }),
         };
     }
 }
@@ -56,49 +56,56 @@ struct Scratch {
     scores: [[f32; SEGMENT]; TILE],
 }
 
-/// [`attend_segment`] for the first `R` queries; returns `R`.
-#[inline(always)]
-fn tile<S: Simd, E: Load, const R: usize>(
-    s: S,
-    queries: &[Query<'_>],
-    head: HeadSegment<'_, E>,
-    Scratch { queries: side_by_side, scores: scratch }: &mut Scratch,
-    out: &mut [f32],
-    weights: &mut [Weight],
-) -> usize {
-    let padded = head.values.len() / SEGMENT;
-    let valid: [usize; R] = from_fn(|r| queries[r].valid);
-    let (side_by_side, _) = side_by_side.as_chunks_mut::<R>();
-    let side_by_side = &mut side_by_side[..head.keys.len() / SEGMENT];
-    for (r, query) in queries.iter().take(R).enumerate() {
-        side_by_side.iter_mut().zip(query.row).for_each(|(to, q)| to[r] = *q);
-    }
-    let blocks = head.keys.chunks_exact(head.keys.len() / SEGMENT * BLOCK);
-    for (block, keys) in blocks.take(valid[R - 1].div_ceil(BLOCK)).enumerate() {
-        let first = block * BLOCK;
-        match (wide::<S>(), R) {
-            (true, _) => scores::<S, E, R, 4>(s, side_by_side, keys, scratch, first),
-            (false, ..=2) => scores::<S, E, R, 2>(s, side_by_side, keys, scratch, first),
-            (false, _) => scores::<S, E, R, 1>(s, side_by_side, keys, scratch, first),
-        }
-    }
-    for (r, row) in scratch.iter_mut().take(R).enumerate() {
-        weights[r] = exponentiate(s, row, valid[r]);
-    }
+/// [`attend_segment`] for the first `R` queries: a kernel within the kernel; returns `R`.
+struct Tile<'a, E: Load, const R: usize> {
+    queries: &'a [Query<'a>],
+    head: HeadSegment<'a, E>,
+    scratch: &'a mut Scratch,
+    out: &'a mut [f32],
+    weights: &'a mut [Weight],
+}
 
-    // Keys that all rows see go together; a row's own further keys follow, in the same order as alone. Skipping
-    // what a row does not see, instead of weighing it with zero, keeps another row's NaN out of it.
-    let out = &mut out[..R * padded];
-    out.fill(0.0);
-    let shared = valid[0];
-    let weights: [&[f32; SEGMENT]; R] = from_fn(|r| &scratch[r]);
-    for first in (0..shared).step_by(BLOCK) {
-        columns(s, weights, first..shared.min(first + BLOCK), head.values, padded, out);
+impl<E: Load, const R: usize> Kernel for Tile<'_, E, R> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> usize {
+        let Self { queries, head, scratch, out, weights } = self;
+        let Scratch { queries: side_by_side, scores: scratch } = scratch;
+        let padded = head.values.len() / SEGMENT;
+        let valid: [usize; R] = from_fn(|r| queries[r].valid);
+        let (side_by_side, _) = side_by_side.as_chunks_mut::<R>();
+        let side_by_side = &mut side_by_side[..head.keys.len() / SEGMENT];
+        for (r, query) in queries.iter().take(R).enumerate() {
+            side_by_side.iter_mut().zip(query.row).for_each(|(to, q)| to[r] = *q);
+        }
+        let blocks = head.keys.chunks_exact(head.keys.len() / SEGMENT * BLOCK);
+        for (block, keys) in blocks.take(valid[R - 1].div_ceil(BLOCK)).enumerate() {
+            let first = block * BLOCK;
+            match (wide::<S>(), R) {
+                (true, _) => scores::<S, E, R, 4>(s, side_by_side, keys, scratch, first),
+                (false, ..=2) => scores::<S, E, R, 2>(s, side_by_side, keys, scratch, first),
+                (false, _) => scores::<S, E, R, 1>(s, side_by_side, keys, scratch, first),
+            }
+        }
+        for (r, row) in scratch.iter_mut().take(R).enumerate() {
+            weights[r] = exponentiate(s, row, valid[r]);
+        }
+
+        // Keys that all rows see go together; a row's own further keys follow, in the same order as alone. Skipping
+        // what a row does not see, instead of weighing it with zero, keeps another row's NaN out of it.
+        let out = &mut out[..R * padded];
+        out.fill(0.0);
+        let shared = valid[0];
+        let weights: [&[f32; SEGMENT]; R] = from_fn(|r| &scratch[r]);
+        for first in (0..shared).step_by(BLOCK) {
+            columns(s, weights, first..shared.min(first + BLOCK), head.values, padded, out);
+        }
+        for (r, out) in out.chunks_exact_mut(padded).enumerate() {
+            columns(s, [weights[r]], shared..valid[r], head.values, padded, out);
+        }
+        R
     }
-    for (r, out) in out.chunks_exact_mut(padded).enumerate() {
-        columns(s, [weights[r]], shared..valid[r], head.values, padded, out);
-    }
-    R
 }
 
 /// [`weighted`] over every column, as many vectors at a time as there are registers for.

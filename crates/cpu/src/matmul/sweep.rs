@@ -1,5 +1,6 @@
 //! One pass over the weights of a matrix, spread over the threads.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use tilewright_model::WeightFormat;
@@ -96,7 +97,7 @@ fn guided(panels: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// The panels of one block.
 fn run<P: Product>(isa: Isa, matrix: &Matrix, inputs: &Inputs, block: &mut Block<'_>, add: bool) {
-    isa.run(Task { matrix, inputs, block, add, product: std::marker::PhantomData::<P> });
+    isa.run(Task { matrix, inputs, block, add, product: PhantomData::<P> });
 }
 
 struct Task<'t, 'o, P> {
@@ -104,7 +105,7 @@ struct Task<'t, 'o, P> {
     inputs: &'t Inputs,
     block: &'t mut Block<'o>,
     add: bool,
-    product: std::marker::PhantomData<P>,
+    product: PhantomData<P>,
 }
 
 impl<P: Product> Kernel for Task<'_, '_, P> {
@@ -231,39 +232,53 @@ impl Step<'_> {
         let tile = self.x.len() / self.part.row_words();
         // Conditions on constants, so that tiles which an instruction set does not have are not compiled for it.
         if const { most_rows::<S>(P::FORMAT) >= 12 } && tile == 12 {
-            self.run::<S, P, 12, WIDE>(simd, place);
+            simd.call(Tile::<P, 12, WIDE>::new(self, place));
         } else if const { most_rows::<S>(P::FORMAT) >= 8 } && tile == 8 {
-            self.run::<S, P, 8, WIDE>(simd, place);
+            simd.call(Tile::<P, 8, WIDE>::new(self, place));
         } else if const { most_rows::<S>(P::FORMAT) >= 6 } && tile == 6 {
-            self.run::<S, P, 6, WIDE>(simd, place);
+            simd.call(Tile::<P, 6, WIDE>::new(self, place));
         } else if const { most_rows::<S>(P::FORMAT) >= 4 } && tile == 4 {
-            self.run::<S, P, 4, WIDE>(simd, place);
+            simd.call(Tile::<P, 4, WIDE>::new(self, place));
         } else if const { most_rows::<S>(P::FORMAT) >= 3 } && tile == 3 {
-            self.run::<S, P, 3, WIDE>(simd, place);
+            simd.call(Tile::<P, 3, WIDE>::new(self, place));
         } else if tile == 2 {
-            self.run::<S, P, 2, WIDE>(simd, place);
+            simd.call(Tile::<P, 2, WIDE>::new(self, place));
         } else {
-            self.run::<S, P, 1, WIDE>(simd, place);
+            simd.call(Tile::<P, 1, WIDE>::new(self, place));
         }
     }
+}
+
+/// A step with a tile of `M` rows: a kernel within the kernel.
+struct Tile<'a, 'p, 'o, P, const M: usize, const WIDE: bool> {
+    step: Step<'a>,
+    place: Option<Place<'p, 'o>>,
+    product: PhantomData<P>,
+}
+
+impl<'a, 'p, 'o, P, const M: usize, const WIDE: bool> Tile<'a, 'p, 'o, P, M, WIDE> {
+    fn new(step: Step<'a>, place: Option<Place<'p, 'o>>) -> Self {
+        Self { step, place, product: PhantomData }
+    }
+}
+
+impl<P: Product, const M: usize, const WIDE: bool> Kernel for Tile<'_, '_, '_, P, M, WIDE> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd, P: Product, const M: usize, const WIDE: bool>(
-        self,
-        simd: S,
-        place: Option<Place<'_, '_>>,
-    ) {
+    fn run<S: Simd>(self, simd: S) {
+        let Step { part, lines, x, sums, first } = self.step;
         let mut totals = [[simd.splat(0.0); 2]; M];
-        if !self.first {
-            for (total, sum) in totals.iter_mut().zip(&*self.sums) {
+        if !first {
+            for (total, sum) in totals.iter_mut().zip(&*sums) {
                 *total = [simd.load(&sum[0]), simd.load(&sum[1])];
             }
         }
-        P::tile::<S, M, WIDE>(simd, self.part, self.lines, self.x, &mut totals);
-        match place {
+        P::tile::<S, M, WIDE>(simd, part, lines, x, &mut totals);
+        match self.place {
             Some(place) => place.put(simd, totals),
             None => {
-                for (total, sum) in totals.into_iter().zip(self.sums) {
+                for (total, sum) in totals.into_iter().zip(sums) {
                     simd.store(total[0], &mut sum[0]);
                     simd.store(total[1], &mut sum[1]);
                 }

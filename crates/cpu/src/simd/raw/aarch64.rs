@@ -2,10 +2,10 @@
 
 use std::arch::is_aarch64_feature_detected;
 
-use crate::simd::Kernel;
+use crate::simd::{Entry, Kernel};
 
 #[path = "neon.rs"]
-mod neon;
+pub(crate) mod neon;
 
 /// The processor's instructions, with those that the standard library does not offer yet.
 mod arch {
@@ -39,32 +39,30 @@ mod arch {
     }
 }
 
-/// Whether the processor has what [`run_neon`] enables.
+/// Whether the processor has what NEON kernels use.
 pub(crate) fn has_neon() -> bool {
     is_aarch64_feature_detected!("neon")
 }
 
-/// Whether the processor has what [`run_neon_dot`] enables.
+/// Whether the processor has what NEON kernels with dot products use.
 pub(crate) fn has_neon_dot() -> bool {
     has_neon() && is_aarch64_feature_detected!("dotprod")
 }
 
-/// Runs a kernel on NEON.
-///
-/// # Safety
-/// [`has_neon`] must hold.
-#[target_feature(enable = "neon")]
-pub(crate) unsafe fn run_neon<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: this function enables the instructions.
-    kernel.run(unsafe { neon::Neon::<false>::enabled() })
+impl Entry for neon::Neon<false> {
+    #[inline(never)]
+    #[target_feature(enable = "neon")]
+    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
+        // SAFETY: this function enables the instructions.
+        kernel.run(unsafe { Self::enabled() })
+    }
 }
 
-/// Runs a kernel on NEON with dot products.
-///
-/// # Safety
-/// [`has_neon_dot`] must hold.
-#[target_feature(enable = "neon,dotprod")]
-pub(crate) unsafe fn run_neon_dot<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: this function enables the instructions.
-    kernel.run(unsafe { neon::Neon::<true>::enabled() })
+impl Entry for neon::Neon<true> {
+    #[inline(never)]
+    #[target_feature(enable = "neon,dotprod")]
+    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
+        // SAFETY: this function enables the instructions.
+        kernel.run(unsafe { Self::enabled() })
+    }
 }

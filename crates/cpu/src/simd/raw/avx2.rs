@@ -2,7 +2,7 @@
 
 use super::arch::*;
 use crate::simd::raw::ops;
-use crate::simd::{LANES, Simd};
+use crate::simd::{Entry, LANES, Simd};
 
 /// Proof that the instructions are enabled here.
 #[derive(Clone, Copy)]
@@ -20,7 +20,10 @@ impl<const VNNI: bool> Avx2<VNNI> {
 type F = [__m256; 2];
 type I = [__m256i; 2];
 
-impl<const VNNI: bool> Simd for Avx2<VNNI> {
+impl<const VNNI: bool> Simd for Avx2<VNNI>
+where
+    Self: Entry,
+{
     type F32 = F;
     type I32 = I;
     type U8 = I;

@@ -3,25 +3,21 @@
 //! What is compiled here is the text of `avx512.rs`, `avx2.rs` and `neon.rs` itself; only `super::arch` differs. A
 //! test that passes on a model has run that text, whatever machine the test runs on.
 
-use crate::simd::Kernel;
+use crate::simd::{Entry, Kernel};
 
-mod arm;
-mod intel;
+pub(super) mod arm;
+pub(super) mod intel;
 
-/// Runs a kernel on the model of AVX-512.
-pub(crate) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: the models run everywhere.
-    kernel.run(unsafe { intel::avx512::Avx512::enabled() })
+macro_rules! entry {
+    ($($set:ty),*) => {
+        $(impl Entry for $set {
+            #[inline(never)]
+            unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
+                // SAFETY: the models run everywhere.
+                kernel.run(unsafe { Self::enabled() })
+            }
+        })*
+    };
 }
-
-/// Runs a kernel on the model of AVX2, with or without integer dot products.
-pub(crate) fn run_avx2<const VNNI: bool, K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: the models run everywhere.
-    kernel.run(unsafe { intel::avx2::Avx2::<VNNI>::enabled() })
-}
-
-/// Runs a kernel on the model of NEON, with or without the dot-product extension.
-pub(crate) fn run_neon<const DOT: bool, K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: the models run everywhere.
-    kernel.run(unsafe { arm::neon::Neon::<DOT>::enabled() })
-}
+entry!(intel::avx512::Avx512, intel::avx2::Avx2<false>, intel::avx2::Avx2<true>);
+entry!(arm::neon::Neon<false>, arm::neon::Neon<true>);

@@ -6,7 +6,7 @@ use half::f16;
 
 use super::arch::*;
 use crate::simd::raw::ops;
-use crate::simd::{LANES, Simd};
+use crate::simd::{Entry, LANES, Simd};
 
 /// Proof that the instructions are enabled here.
 #[derive(Clone, Copy)]
@@ -40,7 +40,10 @@ unsafe fn dot<const DOT: bool>(sum: int32x4_t, w: int8x16_t, x: int8x16_t) -> in
     }
 }
 
-impl<const DOT: bool> Simd for Neon<DOT> {
+impl<const DOT: bool> Simd for Neon<DOT>
+where
+    Self: Entry,
+{
     type F32 = F;
     type I32 = I;
     type U8 = B;

@@ -3,4 +3,4 @@
 #[path = "aarch64.rs"]
 mod arch;
 #[path = "../neon.rs"]
-pub(super) mod neon;
+pub(in crate::simd::raw) mod neon;

@@ -3,6 +3,6 @@
 #[path = "x86.rs"]
 mod arch;
 #[path = "../avx2.rs"]
-pub(super) mod avx2;
+pub(in crate::simd::raw) mod avx2;
 #[path = "../avx512.rs"]
-pub(super) mod avx512;
+pub(in crate::simd::raw) mod avx512;

@@ -138,12 +138,14 @@ fn facts(ordinal: usize, driver: (u32, u32)) -> Result<Gpu, DriverError> {
 
 /// A call of the driver that failed.
 pub(crate) fn failed(what: &str, error: DriverError) -> Refusal {
-    let code = if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        Code::OutOfMemory
-    } else {
-        Code::DeviceFailed
-    };
-    Refusal::new(code, what, "a call that succeeds", describe(error))
+    Refusal::new(code(error), what, "a call that succeeds", describe(error))
+}
+
+fn code(error: DriverError) -> Code {
+    match error.0 {
+        sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Code::OutOfMemory,
+        _ => Code::DeviceFailed,
+    }
 }
 
 /// The driver's name and words for an error.

@@ -59,3 +59,9 @@ fn architectures_are_named_as_the_compiler_wants_them() {
     assert_eq!(gpu((9, 0)).arch(), "sm_90a");
     assert_eq!(gpu((12, 0)).arch(), "sm_120a");
 }
+
+#[test]
+fn a_device_that_is_full_is_told_from_one_that_fails() {
+    assert_eq!(code(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)), Code::OutOfMemory);
+    assert_eq!(code(DriverError(sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)), Code::DeviceFailed);
+}

@@ -63,3 +63,6 @@ impl Found {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

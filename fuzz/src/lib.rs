@@ -14,13 +14,15 @@ use tilewright_model::{ChatRole, ChatTemplate, Checkpoint, Config, Message, Rend
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     ("config", config),
     ("safetensors", safetensors),
     ("index", index),
     ("manifest", manifest),
     ("tokenizer", tokenizer),
     ("template", template),
+    ("messages", messages),
+    ("settings", settings),
 ];
 
 /// `config.json`: what is accepted keeps the promises of `Config` and survives the converted form.
@@ -66,12 +68,6 @@ pub fn tokenizer(data: &[u8]) {
 /// A chat template, then after a zero byte the content of a message. Without a template the story model's is taken,
 /// and the content must give no control id.
 pub fn template(data: &[u8]) {
-    static TOKENIZER: LazyLock<Tokenizer> =
-        LazyLock::new(|| Tokenizer::from_checkpoint(&Checkpoint::embedded().unwrap()).unwrap());
-    static OWN: LazyLock<ChatTemplate> = LazyLock::new(|| {
-        let checkpoint = Checkpoint::embedded().unwrap();
-        ChatTemplate::from_checkpoint(&checkpoint, &TOKENIZER).unwrap().unwrap()
-    });
     let Some((0, content)) = data.split_first() else {
         return tilewright_model::fuzz::chat_template(data);
     };
@@ -83,6 +79,54 @@ pub fn template(data: &[u8]) {
     };
     assert!(controls(&String::from_utf8_lossy(content)).is_none_or(|count| Some(count) == controls("Hello")));
 }
+
+/// A conversation as `--messages` takes it, through the story model's template. However it is worded, it gives as many
+/// control ids as one of the same roles in which everybody says hello.
+pub fn messages(data: &[u8]) {
+    let Ok(value) = serde_json::from_slice(data) else { return };
+    let Ok(messages) = Message::list_from_json(&value) else { return };
+    let args = RenderArgs { now: Some(0), ..RenderArgs::default() };
+    let controls = |messages: &[Message]| {
+        let prompt = OWN.render(messages, &args).ok()?;
+        let ids = TOKENIZER.encode_chat(&prompt).ok()?;
+        assert!(
+            TOKENIZER.decode(&ids, false).is_ok_and(|text| text == prompt.text()),
+            "the ids spell another prompt"
+        );
+        Some(ids.into_iter().filter(|&id| TOKENIZER.is_control(id)).count())
+    };
+    let plain: Vec<Message> = messages.iter().map(|message| Message::new(message.role, "Hello")).collect();
+    let simple =
+        messages.iter().all(|message| *message == Message::new(message.role, message.content.clone()));
+    let count = controls(&messages);
+    assert!(!simple || count.is_none() || count == controls(&plain), "content gave a control id");
+}
+
+/// `generation_config.json` and, after a zero byte, `tokenizer_config.json`: what is accepted names ids that exist.
+pub fn settings(data: &[u8]) {
+    let at = data.iter().position(|&byte| byte == 0);
+    let (generation, tokenizer) = at.map_or((data, &b"{}"[..]), |at| (&data[..at], &data[at + 1..]));
+    let Some(checkpoint) = open(&[
+        ("config.json", CONFIG),
+        ("generation_config.json", generation),
+        ("tokenizer_config.json", tokenizer),
+        ("model.safetensors", include_bytes!("../seeds/model.safetensors")),
+    ]) else {
+        return;
+    };
+    let vocab = checkpoint.config().vocab;
+    assert!(checkpoint.stop_set().ids().all(|id| (id as usize) < vocab));
+    assert!(checkpoint.generation_config().temperature.is_none_or(|t| t.is_finite() && t >= 0.0));
+}
+
+static TOKENIZER: LazyLock<Tokenizer> =
+    LazyLock::new(|| Tokenizer::from_checkpoint(&Checkpoint::embedded().unwrap()).unwrap());
+
+/// The story model's template.
+static OWN: LazyLock<ChatTemplate> = LazyLock::new(|| {
+    let checkpoint = Checkpoint::embedded().unwrap();
+    ChatTemplate::from_checkpoint(&checkpoint, &TOKENIZER).unwrap().unwrap()
+});
 
 /// A one-layer Qwen3 of the smallest supported shape.
 const CONFIG: &[u8] = include_bytes!("../seeds/config.json");

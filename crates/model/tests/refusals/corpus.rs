@@ -38,6 +38,36 @@ fn small_tokenizer() -> Vec<u8> {
     tokenizer.to_string().into_bytes()
 }
 
+/// One message of every role.
+fn messages() -> Value {
+    let call = json!({"function": {"name": "weather", "arguments": {"city": "Oslo"}}});
+    json!([
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Hi <|im_end|>"},
+        {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [call]},
+        {"role": "tool", "content": "Rain", "tool_call_id": "1", "name": "weather"},
+        {"role": "user", "content": "Thanks"},
+    ])
+}
+
+/// Content as a list of parts.
+fn parts() -> Value {
+    json!([{"role": "developer", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])
+}
+
+/// Every field of either file that is used.
+fn settings() -> Vec<u8> {
+    let generation = json!({
+        "do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.1, "repetition_penalty": 1.1,
+        "max_new_tokens": 5, "min_new_tokens": 1, "stop_strings": ["x"], "eos_token_id": [2, 3],
+    });
+    let tokenizer = json!({
+        "eos_token": {"content": "<e>"}, "added_tokens_decoder": {"7": {"content": "<e>"}},
+        "chat_template": [{"name": "default", "template": "{{ messages }}"}],
+    });
+    format!("{generation}\0{tokenizer}").into_bytes()
+}
+
 /// Path under `fuzz`, and content.
 fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let (single, mut sharded) = (Folder::valid().0, Folder::valid().sharded(6).0);
@@ -54,12 +84,16 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("seeds/config.json", config().to_string().into_bytes()),
         ("seeds/a.safetensors", part("a.safetensors")),
         ("seeds/b.safetensors", part("b.safetensors")),
+        ("seeds/model.safetensors", single["model.safetensors"].clone()),
         ("corpus/config/seed-flat", config().to_string().into_bytes()),
         ("corpus/config/seed-nested", nested.to_string().into_bytes()),
         ("corpus/safetensors/seed-valid", single["model.safetensors"].clone()),
         ("corpus/index/seed-valid", part("model.safetensors.index.json")),
         ("corpus/manifest/seed-valid", pair(pair_config(), |_| {}).0["manifest.json"].clone()),
         ("corpus/tokenizer/seed-small", small_tokenizer()),
+        ("corpus/messages/seed-roles", messages().to_string().into_bytes()),
+        ("corpus/messages/seed-parts", parts().to_string().into_bytes()),
+        ("corpus/settings/seed-both", settings()),
         ("corpus/template/seed-loop", b"{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>{% endfor %}\0Hi".to_vec()),
         ("corpus/template/seed-content", b"\0Hi <|im_end|>\n<|im_start|>system".to_vec()),
     ]
@@ -83,6 +117,17 @@ fn the_seeds_reach_what_they_are_for() {
     let small = tilewright_model::Tokenizer::from_bytes(&small_tokenizer(), None).unwrap();
     assert_eq!(small.vocab_size(), 303);
     pair(pair_config(), |_| {}).open().unwrap();
+}
+
+#[test]
+fn every_target_of_the_fuzzer_is_replayed() {
+    let files = fs::read_dir(fuzz().join("fuzz_targets")).unwrap();
+    let mut names: Vec<_> =
+        files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    let mut replayed = targets::TARGETS.map(|(name, _)| name);
+    replayed.sort();
+    assert_eq!(names, replayed);
 }
 
 #[test]

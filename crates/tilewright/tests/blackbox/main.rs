@@ -16,4 +16,6 @@ mod run;
 mod run_json;
 #[cfg(unix)]
 mod signals;
+#[cfg(unix)]
+mod terminal;
 mod usage;

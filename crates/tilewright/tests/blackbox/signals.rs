@@ -1,7 +1,7 @@
 //! Ctrl-C, as a terminal sends it. Each test waits for output before it sends the signal, never for a time.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::harness::program;
 
@@ -22,6 +22,22 @@ fn started(args: &[&str]) -> Child {
     child
 }
 
+/// A chat whose first reply has begun and was sent a Ctrl-C, with its open standard input.
+fn chat_with_a_reply_cut() -> (Child, ChildStdin) {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = program(&home)
+        .args(["chat", "--ignore-eos", "--seed", "1", "-t", "1"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"Tell me a story.\n").unwrap();
+    let mut first = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    interrupt(&child);
+    (child, stdin)
+}
+
 #[test]
 fn ctrl_c_stops_the_reply_and_the_last_line_still_comes() {
     let child = started(&ENDLESS);
@@ -36,17 +52,7 @@ fn ctrl_c_stops_the_reply_and_the_last_line_still_comes() {
 
 #[test]
 fn ctrl_c_in_a_chat_stops_the_reply_and_the_chat_goes_on() {
-    let home = tempfile::tempdir().unwrap();
-    let mut child = program(&home)
-        .args(["chat", "--ignore-eos", "--seed", "1", "-t", "1"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"Tell me a story.\n").unwrap();
-    let mut first = [0; 1];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    interrupt(&child);
+    let (child, mut stdin) = chat_with_a_reply_cut();
     // The chat reads on: this entry is answered by /help, then the input ends.
     stdin.write_all(b"/help\n").unwrap();
     drop(stdin);
@@ -58,17 +64,7 @@ fn ctrl_c_in_a_chat_stops_the_reply_and_the_chat_goes_on() {
 
 #[test]
 fn ctrl_c_with_no_reply_to_stop_leaves() {
-    let home = tempfile::tempdir().unwrap();
-    let mut child = program(&home)
-        .args(["chat", "--ignore-eos", "--seed", "1", "-t", "1"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"Tell me a story.\n").unwrap();
-    let mut first = [0; 1];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    interrupt(&child);
+    let (mut child, stdin) = chat_with_a_reply_cut();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("cancelled")), "the first Ctrl-C stopped nothing");
     interrupt(&child);

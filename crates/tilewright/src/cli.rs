@@ -24,6 +24,30 @@ const AFTER_HELP: &str = "\
 Every flag can be given by an environment variable as well: --prefill-chunk by TILEWRIGHT_PREFILL_CHUNK.
 Exit codes: 0 done, 1 refused or failed, 2 usage, 130 stopped by Ctrl-C.";
 
+/// Command lines to begin with, by command.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "run",
+        &[
+            "tilewright run -p 'Once upon a time'",
+            "tilewright run -m DIR --chat -p 'Why is the sky blue?' --temp 0 -n 200",
+            "tilewright run -m DIR --messages conversation.json --json",
+            "tilewright run -f notes.txt --stop END --seed 7",
+        ],
+    ),
+    (
+        "chat",
+        &[
+            "tilewright chat -m DIR --system 'Answer in one sentence.'",
+            "tilewright chat -m DIR --thinking off",
+        ],
+    ),
+    ("inspect", &["tilewright inspect -m DIR", "tilewright inspect -m DIR --weights int8 -c 8192 --json"]),
+    ("perplexity", &["tilewright perplexity -m DIR -f text.txt --weights int4"]),
+    ("convert", &["tilewright convert -m DIR -o pair --dtype f32 -p 'The capital of France is'"]),
+    ("completions", &["tilewright completions bash"]),
+];
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -79,8 +103,12 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Gives every flag of every command its environment variable.
+/// Gives every flag of every command its environment variable, and every help its examples.
 fn with_environment(command: clap::Command) -> clap::Command {
+    let help = match examples(command.get_name()) {
+        [] => AFTER_HELP.to_owned(),
+        examples => format!("Examples:\n  {}\n\n{AFTER_HELP}", examples.join("\n  ")),
+    };
     command
         .mut_args(|arg| match arg.get_long() {
             Some(long) => {
@@ -92,7 +120,12 @@ fn with_environment(command: clap::Command) -> clap::Command {
             None => arg,
         })
         .mut_subcommands(with_environment)
-        .after_help(AFTER_HELP)
+        .after_help(help)
+}
+
+/// The examples of a command.
+pub(crate) fn examples(command: &str) -> &'static [&'static str] {
+    EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
 }
 
 /// The environment variable of a long flag.

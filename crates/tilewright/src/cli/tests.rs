@@ -92,3 +92,18 @@ fn a_flag_means_the_same_in_every_command_that_has_it() {
         }
     }
 }
+
+#[test]
+fn every_example_is_a_command_line() {
+    for (name, examples) in super::EXAMPLES {
+        for example in *examples {
+            // Quoted or not, turn about; no example quotes part of a word.
+            let words = example.split('\'').enumerate().flat_map(|(i, part)| {
+                if i % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }
+            });
+            let matches = command().try_get_matches_from(words);
+            let matches = matches.unwrap_or_else(|error| panic!("{example}: {error}"));
+            assert_eq!(matches.subcommand_name(), Some(*name), "{example}");
+        }
+    }
+}

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
+use crate::cli::examples;
+
 /// Renders the page.
 pub(super) fn render(mut root: Command) -> String {
     root.build();
@@ -38,6 +40,10 @@ fn section(page: &mut String, name: &str, command: &Command) {
     let mut usage = command.clone();
     let usage = usage.render_usage().to_string();
     let _ = writeln!(page, "```text\n{}\n```", usage.trim_start_matches("Usage: ").trim());
+    let examples = examples(command.get_name());
+    if !examples.is_empty() {
+        let _ = writeln!(page, "\n```sh\n{}\n```", examples.join("\n"));
+    }
 
     let mut headings: Vec<&str> = Vec::new();
     for arg in shown(command) {

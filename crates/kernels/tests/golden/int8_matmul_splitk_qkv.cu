@@ -61,13 +61,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_splitk_qkv(
             const int v46 = v44 % 16;
             const int v47 = v46 * 4;
             const int v48 = v20 + v47;
-            const int v49 = v45 / 32;
             const int v50 = v45 % 32;
             const int v51 = v1 + v50;
-            const int v52 = v48 / 128;
-            const unsigned short v53 = weights_scales[v49 * 256 + v51 + v52];
+            const unsigned short v53 = weights_scales[v51];
             const float v54 = tile_bf16_to_f32(v53);
-            const char4 v55 = *(const char4*)(weights + v49 * 16384 + v51 * 64 + v48);
+            const char4 v55 = *(const char4*)(weights + v51 * 64 + v48);
             const float4 v56 = make_float4((float)v55.x, (float)v55.y, (float)v55.z, (float)v55.w);
             const float4 v57 = make_float4(v54, v54, v54, v54);
             const float4 v58 = make_float4(v56.x * v57.x, v56.y * v57.y, v56.z * v57.z, v56.w * v57.w);

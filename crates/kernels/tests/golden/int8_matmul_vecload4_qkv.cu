@@ -21,12 +21,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_vecload4_qkv(
     float* __restrict__ out
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
     __shared__ __align__(16) float tiles[4096];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -54,9 +52,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_vecload4_qkv(
             const int v41 = v40 / 8;
             const int v42 = v40 % 8;
             const int v43 = v42 * 4;
-            const int v44 = v0 + v41;
             const int v45 = v23 + v43;
-            const float4 v46 = *(const float4*)(a + v44 * 64 + v45);
+            const float4 v46 = *(const float4*)(a + v41 * 64 + v45);
             *(float4*)(tiles + v41 * 32 + v43) = v46;
         }
         for (int v47 = thread_index; v47 < 512; v47 += 128) {
@@ -64,13 +61,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_vecload4_qkv(
             const int v49 = v47 % 8;
             const int v50 = v49 * 4;
             const int v51 = v23 + v50;
-            const int v52 = v48 / 64;
             const int v53 = v48 % 64;
             const int v54 = v1 + v53;
-            const int v55 = v51 / 128;
-            const unsigned short v56 = weights_scales[v52 * 256 + v54 + v55];
+            const unsigned short v56 = weights_scales[v54];
             const float v57 = tile_bf16_to_f32(v56);
-            const char4 v58 = *(const char4*)(weights + v52 * 16384 + v54 * 64 + v51);
+            const char4 v58 = *(const char4*)(weights + v54 * 64 + v51);
             const float4 v59 = make_float4((float)v58.x, (float)v58.y, (float)v58.z, (float)v58.w);
             const float4 v60 = make_float4(v57, v57, v57, v57);
             const float4 v61 = make_float4(v59.x * v60.x, v59.y * v60.y, v59.z * v60.z, v59.w * v60.w);
@@ -202,9 +197,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_vecload4_qkv(
         const int v132 = v131 / 16;
         const int v133 = v131 % 16;
         const int v134 = v133 * 4;
-        const int v135 = v0 + v132;
         const int v136 = v1 + v134;
         const float4 v137 = *(const float4*)(tiles + v132 * 64 + v134);
-        *(float4*)(out + v135 * 256 + v136) = v137;
+        *(float4*)(out + v132 * 256 + v136) = v137;
     }
 }

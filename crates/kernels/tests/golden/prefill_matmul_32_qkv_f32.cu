@@ -16,12 +16,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
     float* __restrict__ c
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
     __shared__ __align__(16) float tiles[4096];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -49,9 +47,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
             const int v41 = v40 / 8;
             const int v42 = v40 % 8;
             const int v43 = v42 * 4;
-            const int v44 = v0 + v41;
             const int v45 = v23 + v43;
-            const float4 v46 = *(const float4*)(a + v44 * 64 + v45);
+            const float4 v46 = *(const float4*)(a + v41 * 64 + v45);
             *(float4*)(tiles + v41 * 32 + v43) = v46;
         }
         for (int v47 = thread_index; v47 < 512; v47 += 128) {
@@ -146,20 +143,19 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
         v21 = v68;
         v22 = v69;
     }
-    const int v117 = v0 + v3;
     const int v118 = v1 + v5;
-    c[(v117 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v7.x;
-    c[(v117 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v7.y;
+    c[(v3 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v7.x;
+    c[(v3 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v7.y;
     const int v119 = v118 + 8;
-    c[(v117 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v8.x;
-    c[(v117 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v8.y;
+    c[(v3 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v8.x;
+    c[(v3 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v8.y;
     const int v120 = v118 + 16;
-    c[(v117 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v9.x;
-    c[(v117 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v9.y;
+    c[(v3 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v9.x;
+    c[(v3 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v9.y;
     const int v121 = v118 + 24;
-    c[(v117 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v10.x;
-    c[(v117 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v10.y;
-    const int v122 = v117 + 8;
+    c[(v3 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v10.x;
+    c[(v3 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v10.y;
+    const int v122 = v3 + 8;
     c[(v122 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v11.x;
     c[(v122 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v11.y;
     c[(v122 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v12.x;
@@ -168,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
     c[(v122 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v13.y;
     c[(v122 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v14.x;
     c[(v122 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v14.y;
-    const int v123 = v117 + 16;
+    const int v123 = v3 + 16;
     c[(v123 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v15.x;
     c[(v123 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v15.y;
     c[(v123 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v16.x;
@@ -177,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_32_qkv_f32(
     c[(v123 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v17.y;
     c[(v123 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v18.x;
     c[(v123 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v18.y;
-    const int v124 = v117 + 24;
+    const int v124 = v3 + 24;
     c[(v124 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v19.x;
     c[(v124 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v19.y;
     c[(v124 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v20.x;

@@ -50,10 +50,9 @@ impl Dialect for Cuda {
 
 /// What of the thread's place printing needs: fragments are read and written by lanes.
 fn needed(out: &Writer<'_, Cuda>) -> &'static [Builtin] {
-    let fragments = |(_, op): (_, &crate::ir::Op)| {
-        matches!(op.kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. })
-    };
-    match out.kernel.ops().iter().any(fragments) {
+    let fragments =
+        |(_, kind): (_, &OpKind)| matches!(kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. });
+    match out.said.ops().any(fragments) {
         true => &[Builtin::Lane],
         false => &[],
     }

@@ -6,7 +6,6 @@ pub mod golden;
 
 use tilewright_tile::Kernel;
 use tilewright_tile::interp::{Bound, Dispatch, Fault, Memory, Program, Stats, run};
-pub use tilewright_tile::testing::trial::noise;
 
 /// Runs the whole launch.
 pub fn run_all(kernel: &Kernel, memory: &mut Memory, bound: &[Bound]) -> Result<Stats, Box<Fault>> {

@@ -132,3 +132,42 @@ fn narrow_vectors_and_caches_stay_within_their_tolerances() {
         }
     }
 }
+
+/// Differences of logits, keys and values from the reference, in the unit that tolerances are stated in: a difference
+/// divided by one and the wanted magnitude.
+fn differences(left: &Left, run: &ReferenceRun) -> Vec<f64> {
+    let caches = left.keys.iter().zip(&run.k).chain(left.values.iter().zip(&run.v));
+    let pairs = caches.chain([(&left.logits, &run.logits)]).flat_map(|(got, want)| got.iter().zip(want));
+    pairs.map(|(&got, &want)| (f64::from(got) - want) / (1.0 + want.abs())).collect()
+}
+
+#[test]
+fn what_bf16_loses_is_eight_times_what_f16_loses() {
+    // Numbers of 11 and of 8 bits: a rounding is eight times as large, and errors of first order are proportional to it.
+    // What a wrong constant, position or order adds is not.
+    for name in ["qwen3-tiny", "qwen2-bias", "qwen3-d128-wide-q"] {
+        let checkpoint = fixture(name);
+        let shape = shape(&checkpoint, TOKENS);
+        let reference = reference(&checkpoint);
+        let lost = |options: Options| -> Vec<f64> {
+            let of = |seed| {
+                let ids = some_ids(shape.vocab, TOKENS, seed);
+                let mut session = Session::new(&checkpoint, shape, options);
+                ids.iter().for_each(|&id| drop(session.step(&[id])));
+                differences(&session.left(0), &reference.forward(&ids))
+            };
+            (1..=6).flat_map(of).collect()
+        };
+        let deviation = |lost: &[f64]| (lost.iter().map(|x| x * x).sum::<f64>() / lost.len() as f64).sqrt();
+        let most = |lost: &[f64]| lost.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        let (half, brain) = (lost(Options::F16), lost(Options::BF16));
+        let (narrow, wide) = (deviation(&half), deviation(&brain));
+        eprintln!(
+            "{name}: deviation {narrow:.5} and {wide:.5}, most {:.4} and {:.4}",
+            most(&half),
+            most(&brain)
+        );
+        assert!((6.0..10.0).contains(&(wide / narrow)), "{name}: {}", wide / narrow);
+        assert!(most(&brain) < Tolerance::BF16_STATE.atol, "{name}: {}", most(&brain));
+    }
+}

@@ -6,18 +6,8 @@ use tilewright_kernels::decode::{Options, attention, products, rows};
 use tilewright_kernels::{Format, Shape};
 use tilewright_model::tolerance::{Tolerance, compare};
 use tilewright_tile::interp::{Bound, BufferId, Dispatch, Memory, Program, run};
+use tilewright_tile::testing::trial::noise;
 use tilewright_tile::{Kernel, Scalar, verify};
-
-fn noise(count: u32, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 fn launch(kernel: Kernel, memory: &mut Memory, buffers: &[(&str, BufferId)]) {
     let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e}"));

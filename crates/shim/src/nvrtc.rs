@@ -46,6 +46,11 @@ impl Nvrtc {
         Ok(Self { compiler, cache: cache.into() })
     }
 
+    /// Major and minor version.
+    pub fn version(&self) -> (u32, u32) {
+        self.compiler.version()
+    }
+
     /// Compiles `text` for an architecture.
     ///
     /// # Errors

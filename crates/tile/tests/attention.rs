@@ -4,8 +4,9 @@
 
 mod common;
 
-use common::{assert_close, noise, run_all};
+use common::{assert_close, run_all};
 use tilewright_tile::interp::{Bound, Memory};
+use tilewright_tile::testing::trial::noise;
 use tilewright_tile::{Kernel, Launch, Scalar, Value, kernel, verify};
 
 const HEADS: u32 = 2;

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{assert_close, noise, run_all};
+use common::{assert_close, run_all};
 use tilewright_tile::Scalar;
 use tilewright_tile::interp::{Bound, Memory};
 use tilewright_tile::testing::examples::{arg_max, gemm, gemv, rms_norm, vector_add};
+use tilewright_tile::testing::trial::noise;
 
 #[test]
 fn vector_add_adds_every_element_and_nothing_else() {

@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{noise, run_all};
+use common::run_all;
 use tilewright_tile::interp::{Bound, Memory};
 use tilewright_tile::ir::Param;
 use tilewright_tile::testing::examples;
 use tilewright_tile::testing::mutate::mutants;
+use tilewright_tile::testing::trial::noise;
 use tilewright_tile::{Kernel, verify};
 
 /// All bytes of all buffers after a run on inputs of noise, or the fault.

@@ -36,7 +36,7 @@ pub const fn fits(shape: &Shape) -> bool {
 /// Logits of `token` at `position`, everything in memory stored as `storage`.
 pub fn megakernel(shape: &Shape, storage: Scalar) -> Kernel {
     let &Shape { hidden, heads, kv_heads, head_dim, intermediate, vocab, capacity, .. } = shape;
-    kernel(format!("decode_megakernel_{storage}"), Launch::groups(1), |k| {
+    kernel(format!("decode_megakernel_{storage}"), Launch::groups(1).alone(), |k| {
         let token = k.argument("token", 0..=last(vocab)).named("token");
         let position = k.argument("position", 0..=last(capacity)).named("position");
         let embedding = k.read::<f32>("embedding", [vocab, hidden]).stored(storage);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_tile::interp::{self, Bound, Dispatch, Memory, Program};
 use tilewright_tile::ir::Param;
 use tilewright_tile::testing::mutate::{Mutant, mutants};
+pub(crate) use tilewright_tile::testing::trial::noise;
 use tilewright_tile::{Kernel, Scalar, verify};
 
 /// Contents of a buffer.
@@ -77,18 +78,6 @@ pub(crate) fn misses_every_safeguard(kernel: &Kernel, inputs: &[(&str, Data)], s
         count += usize::from(noticed);
     }
     count
-}
-
-/// Numbers in -1..1 that look random.
-pub(crate) fn noise(n: u32, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..n).map(|_| next()).collect()
 }
 
 /// The numbers as memory of type `storage` keeps them.

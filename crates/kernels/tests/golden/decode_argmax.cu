@@ -21,7 +21,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax(
     const int* __restrict__ at,
     int* __restrict__ next
 ) {
-    const int group_x = (int)blockIdx.x;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
@@ -30,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax(
     float v0 = __int_as_float(0xff800000);
     int v1 = 512;
     for (int v2 = thread_index; v2 < 1; v2 += 256) {
-        const float v5 = best[group_x + v2];
-        const int v6 = at[group_x + v2];
+        const float v5 = best[v2];
+        const int v6 = at[v2];
         const bool v7 = v5 > v0;
         const bool v8 = v5 == v0;
         const bool v9 = v6 < v1;
@@ -57,5 +56,5 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax(
     const int v23 = v22 ? v20 : 512;
     const int v24 = tile_simd_min_i32(v23);
     const bool v25 = thread_index == 0;
-    if (v25) next[group_x] = v24;
+    if (v25) next[0] = v24;
 }

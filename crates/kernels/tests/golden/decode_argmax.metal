@@ -10,12 +10,10 @@ kernel void decode_argmax(
     device const float* best [[buffer(0)]],
     device const int* at [[buffer(1)]],
     device int* next [[buffer(2)]],
-    uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
-    const int group_x = int(group_position.x);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
@@ -24,8 +22,8 @@ kernel void decode_argmax(
     float v0 = as_type<float>(0xff800000u);
     int v1 = 512;
     for (int v2 = thread_index; v2 < 1; v2 += 256) {
-        const float v5 = best[group_x + v2];
-        const int v6 = at[group_x + v2];
+        const float v5 = best[v2];
+        const int v6 = at[v2];
         const bool v7 = v5 > v0;
         const bool v8 = v5 == v0;
         const bool v9 = v6 < v1;
@@ -51,5 +49,5 @@ kernel void decode_argmax(
     const int v23 = v22 ? v20 : 512;
     const int v24 = simd_min(v23);
     const bool v25 = thread_index == 0;
-    if (v25) next[group_x] = v24;
+    if (v25) next[0] = v24;
 }

@@ -21,8 +21,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax_chunks_f32(
     float* __restrict__ best,
     int* __restrict__ at
 ) {
-    const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
@@ -31,16 +29,14 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax_chunks_f32(
     float v0 = __int_as_float(0xff800000);
     int v1 = 512;
     for (int v2 = thread_index; v2 < 1024; v2 += 256) {
-        const int v5 = group_x * 1024;
-        const int v6 = v5 + v2;
-        const float v7 = v6 < 512 ? logits[group_y * 512 + v6] : __int_as_float(0xff800000);
+        const float v7 = v2 < 512 ? logits[v2] : __int_as_float(0xff800000);
         const bool v8 = v7 > v0;
         const bool v9 = v7 == v0;
-        const bool v10 = v6 < v1;
+        const bool v10 = v2 < v1;
         const bool v11 = v9 && v10;
         const bool v12 = v8 || v11;
         const float v13 = v12 ? v7 : v0;
-        const int v14 = v12 ? v6 : v1;
+        const int v14 = v12 ? v2 : v1;
         v0 = v13;
         v1 = v14;
     }
@@ -59,6 +55,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_argmax_chunks_f32(
     const int v24 = v23 ? v21 : 512;
     const int v25 = tile_simd_min_i32(v24);
     const bool v26 = thread_index == 0;
-    if (v26) best[group_y + group_x] = v22;
-    if (v26) at[group_y + group_x] = v25;
+    if (v26) best[0] = v22;
+    if (v26) at[0] = v25;
 }

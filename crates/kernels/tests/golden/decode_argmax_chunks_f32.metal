@@ -10,13 +10,10 @@ kernel void decode_argmax_chunks_f32(
     device const float* logits [[buffer(0)]],
     device float* best [[buffer(1)]],
     device int* at [[buffer(2)]],
-    uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
-    const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
@@ -25,16 +22,14 @@ kernel void decode_argmax_chunks_f32(
     float v0 = as_type<float>(0xff800000u);
     int v1 = 512;
     for (int v2 = thread_index; v2 < 1024; v2 += 256) {
-        const int v5 = group_x * 1024;
-        const int v6 = v5 + v2;
-        const float v7 = v6 < 512 ? logits[group_y * 512 + v6] : as_type<float>(0xff800000u);
+        const float v7 = v2 < 512 ? logits[v2] : as_type<float>(0xff800000u);
         const bool v8 = v7 > v0;
         const bool v9 = v7 == v0;
-        const bool v10 = v6 < v1;
+        const bool v10 = v2 < v1;
         const bool v11 = v9 && v10;
         const bool v12 = v8 || v11;
         const float v13 = v12 ? v7 : v0;
-        const int v14 = v12 ? v6 : v1;
+        const int v14 = v12 ? v2 : v1;
         v0 = v13;
         v1 = v14;
     }
@@ -53,6 +48,6 @@ kernel void decode_argmax_chunks_f32(
     const int v24 = v23 ? v21 : 512;
     const int v25 = simd_min(v24);
     const bool v26 = thread_index == 0;
-    if (v26) best[group_y + group_x] = v22;
-    if (v26) at[group_y + group_x] = v25;
+    if (v26) best[0] = v22;
+    if (v26) at[0] = v25;
 }

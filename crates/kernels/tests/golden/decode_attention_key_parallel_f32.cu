@@ -15,28 +15,27 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_key_parallel_
     float* __restrict__ mixed
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
     __shared__ __align__(16) float maxima_of[8];
     __shared__ __align__(16) float sums_of[8];
     __shared__ __align__(16) float mixtures_of[256];
-    const int v0 = control[group_y * 2 + 1];
+    const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
     const int v3 = position_2 + 1;
     const int v4 = group_x / 2;
-    const float v5 = q[group_y * 128 + group_x * 32 + lane];
+    const float v5 = q[group_x * 32 + lane];
     const float v6 = v5 * 0.17677669f;
     float v7 = (-1e30f);
     float v8 = 0.0f;
     float v9 = 0.0f;
     for (int v10 = simd_group; v10 < v3; v10 += 8) {
-        const float v14 = keys[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v14 = keys[v4 * 2048 + v10 * 32 + lane];
         const float v15 = fmaf(v6, v14, 0.0f);
         const float v16 = tile_simd_sum_f32(v15);
-        const float v17 = values[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v17 = values[v4 * 2048 + v10 * 32 + lane];
         const float v18 = fmaxf(v7, v16);
         const float v19 = v7 - v18;
         const float v20 = expf(v19);
@@ -80,6 +79,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_key_parallel_
             v41 = v48;
         }
         const float v49 = v41 / v32;
-        mixed[group_y * 128 + group_x * 32 + v40] = v49;
+        mixed[group_x * 32 + v40] = v49;
     }
 }

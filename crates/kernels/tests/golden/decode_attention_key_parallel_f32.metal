@@ -18,28 +18,27 @@ kernel void decode_attention_key_parallel_f32(
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
     threadgroup float maxima_of[8];
     threadgroup float sums_of[8];
     threadgroup float mixtures_of[256];
-    const int v0 = control[group_y * 2 + 1];
+    const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
     const int v3 = position_2 + 1;
     const int v4 = group_x / 2;
-    const float v5 = q[group_y * 128 + group_x * 32 + lane];
+    const float v5 = q[group_x * 32 + lane];
     const float v6 = v5 * 0.17677669f;
     float v7 = (-1e30f);
     float v8 = 0.0f;
     float v9 = 0.0f;
     for (int v10 = simd_group; v10 < v3; v10 += 8) {
-        const float v14 = keys[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v14 = keys[v4 * 2048 + v10 * 32 + lane];
         const float v15 = fma(v6, v14, 0.0f);
         const float v16 = simd_sum(v15);
-        const float v17 = values[group_y * 4096 + v4 * 2048 + v10 * 32 + lane];
+        const float v17 = values[v4 * 2048 + v10 * 32 + lane];
         const float v18 = fmax(v7, v16);
         const float v19 = v7 - v18;
         const float v20 = precise::exp(v19);
@@ -83,6 +82,6 @@ kernel void decode_attention_key_parallel_f32(
             v41 = v48;
         }
         const float v49 = v41 / v32;
-        mixed[group_y * 128 + group_x * 32 + v40] = v49;
+        mixed[group_x * 32 + v40] = v49;
     }
 }

@@ -5,34 +5,33 @@ extern "C" __global__ void __launch_bounds__(128) decode_attention_merge_f32_par
     float* __restrict__ mixed
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     float v0 = (-1e30f);
     for (int v1 = 0; v1 < 8; v1 += 1) {
-        const float v3 = maxima[group_y * 32 + group_x * 8 + v1];
+        const float v3 = maxima[group_x * 8 + v1];
         const float v4 = fmaxf(v0, v3);
         v0 = v4;
     }
     float v5 = 0.0f;
     for (int v6 = 0; v6 < 8; v6 += 1) {
-        const float v8 = maxima[group_y * 32 + group_x * 8 + v6];
+        const float v8 = maxima[group_x * 8 + v6];
         const float v9 = v8 - v0;
         const float v10 = expf(v9);
-        const float v11 = sums[group_y * 32 + group_x * 8 + v6];
+        const float v11 = sums[group_x * 8 + v6];
         const float v12 = fmaf(v10, v11, v5);
         v5 = v12;
     }
     for (int v13 = thread_index; v13 < 32; v13 += 128) {
         float v14 = 0.0f;
         for (int v15 = 0; v15 < 8; v15 += 1) {
-            const float v17 = maxima[group_y * 32 + group_x * 8 + v15];
+            const float v17 = maxima[group_x * 8 + v15];
             const float v18 = v17 - v0;
             const float v19 = expf(v18);
-            const float v20 = mixtures[group_y * 1024 + group_x * 256 + v15 * 32 + v13];
+            const float v20 = mixtures[group_x * 256 + v15 * 32 + v13];
             const float v21 = fmaf(v19, v20, v14);
             v14 = v21;
         }
         const float v22 = v14 / v5;
-        mixed[group_y * 128 + group_x * 32 + v13] = v22;
+        mixed[group_x * 32 + v13] = v22;
     }
 }

@@ -17,7 +17,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_split_f32_par
     float* __restrict__ mixtures
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int group_z = (int)blockIdx.z;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
@@ -25,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_split_f32_par
     __shared__ __align__(16) float maxima_of[8];
     __shared__ __align__(16) float sums_of[8];
     __shared__ __align__(16) float mixtures_of[256];
-    const int v0 = control[group_y * 2 + 1];
+    const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
     const int v3 = position_2 + 1;
@@ -37,16 +36,16 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_split_f32_par
     const int v9 = v8 * v5;
     const int v10 = min(v9, v3);
     const int v11 = group_x / 2;
-    const float v12 = q[group_y * 128 + group_x * 32 + lane];
+    const float v12 = q[group_x * 32 + lane];
     const float v13 = v12 * 0.17677669f;
     float v14 = (-1e30f);
     float v15 = 0.0f;
     float v16 = 0.0f;
     for (int v17 = v7; v17 < v10; v17 += 8) {
-        const float v21 = keys[group_y * 4096 + v11 * 2048 + v17 * 32 + lane];
+        const float v21 = keys[v11 * 2048 + v17 * 32 + lane];
         const float v22 = fmaf(v13, v21, 0.0f);
         const float v23 = tile_simd_sum_f32(v22);
-        const float v24 = values[group_y * 4096 + v11 * 2048 + v17 * 32 + lane];
+        const float v24 = values[v11 * 2048 + v17 * 32 + lane];
         const float v25 = fmaxf(v14, v23);
         const float v26 = v14 - v25;
         const float v27 = expf(v26);
@@ -80,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_split_f32_par
         v39 = v46;
     }
     const bool v47 = thread_index == 0;
-    if (v47) maxima[group_y * 32 + group_x * 8 + group_z] = v34;
-    if (v47) sums[group_y * 32 + group_x * 8 + group_z] = v39;
+    if (v47) maxima[group_x * 8 + group_z] = v34;
+    if (v47) sums[group_x * 8 + group_z] = v39;
     for (int v48 = thread_index; v48 < 32; v48 += 256) {
         float v49 = 0.0f;
         for (int v50 = 0; v50 < 8; v50 += 1) {
@@ -92,6 +91,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_attention_split_f32_par
             const float v56 = fmaf(v54, v55, v49);
             v49 = v56;
         }
-        mixtures[group_y * 1024 + group_x * 256 + group_z * 32 + v48] = v49;
+        mixtures[group_x * 256 + group_z * 32 + v48] = v49;
     }
 }

@@ -20,7 +20,6 @@ kernel void decode_attention_split_f32_parts8(
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int group_z = int(group_position.z);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
@@ -28,7 +27,7 @@ kernel void decode_attention_split_f32_parts8(
     threadgroup float maxima_of[8];
     threadgroup float sums_of[8];
     threadgroup float mixtures_of[256];
-    const int v0 = control[group_y * 2 + 1];
+    const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
     const int v3 = position_2 + 1;
@@ -40,16 +39,16 @@ kernel void decode_attention_split_f32_parts8(
     const int v9 = v8 * v5;
     const int v10 = min(v9, v3);
     const int v11 = group_x / 2;
-    const float v12 = q[group_y * 128 + group_x * 32 + lane];
+    const float v12 = q[group_x * 32 + lane];
     const float v13 = v12 * 0.17677669f;
     float v14 = (-1e30f);
     float v15 = 0.0f;
     float v16 = 0.0f;
     for (int v17 = v7; v17 < v10; v17 += 8) {
-        const float v21 = keys[group_y * 4096 + v11 * 2048 + v17 * 32 + lane];
+        const float v21 = keys[v11 * 2048 + v17 * 32 + lane];
         const float v22 = fma(v13, v21, 0.0f);
         const float v23 = simd_sum(v22);
-        const float v24 = values[group_y * 4096 + v11 * 2048 + v17 * 32 + lane];
+        const float v24 = values[v11 * 2048 + v17 * 32 + lane];
         const float v25 = fmax(v14, v23);
         const float v26 = v14 - v25;
         const float v27 = precise::exp(v26);
@@ -83,8 +82,8 @@ kernel void decode_attention_split_f32_parts8(
         v39 = v46;
     }
     const bool v47 = thread_index == 0;
-    if (v47) maxima[group_y * 32 + group_x * 8 + group_z] = v34;
-    if (v47) sums[group_y * 32 + group_x * 8 + group_z] = v39;
+    if (v47) maxima[group_x * 8 + group_z] = v34;
+    if (v47) sums[group_x * 8 + group_z] = v39;
     for (int v48 = thread_index; v48 < 32; v48 += 256) {
         float v49 = 0.0f;
         for (int v50 = 0; v50 < 8; v50 += 1) {
@@ -95,6 +94,6 @@ kernel void decode_attention_split_f32_parts8(
             const float v56 = fma(v54, v55, v49);
             v49 = v56;
         }
-        mixtures[group_y * 1024 + group_x * 256 + group_z * 32 + v48] = v49;
+        mixtures[group_x * 256 + group_z * 32 + v48] = v49;
     }
 }

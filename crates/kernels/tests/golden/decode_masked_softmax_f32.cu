@@ -22,7 +22,6 @@ extern "C" __global__ void __launch_bounds__(1024) decode_masked_softmax_f32(
     const float temperature,
     float* __restrict__ probabilities
 ) {
-    const int group_x = (int)blockIdx.x;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
@@ -30,10 +29,10 @@ extern "C" __global__ void __launch_bounds__(1024) decode_masked_softmax_f32(
     __shared__ __align__(16) float partial1[32];
     float v0 = __int_as_float(0xff800000);
     for (int v1 = thread_index; v1 < 512; v1 += 1024) {
-        const unsigned char v3 = mask[group_x * 512 + v1];
+        const unsigned char v3 = mask[v1];
         const unsigned int v4 = (unsigned int)v3;
         const bool v5 = v4 != 0u;
-        const float v6 = logits[group_x * 512 + v1];
+        const float v6 = logits[v1];
         const float v7 = v6 / temperature;
         const float v8 = fmaxf(v0, v7);
         const float v9 = v5 ? v8 : v0;
@@ -47,10 +46,10 @@ extern "C" __global__ void __launch_bounds__(1024) decode_masked_softmax_f32(
     const float v13 = tile_simd_max_f32(v12);
     float v14 = 0.0f;
     for (int v15 = thread_index; v15 < 512; v15 += 1024) {
-        const unsigned char v17 = mask[group_x * 512 + v15];
+        const unsigned char v17 = mask[v15];
         const unsigned int v18 = (unsigned int)v17;
         const bool v19 = v18 != 0u;
-        const float v20 = logits[group_x * 512 + v15];
+        const float v20 = logits[v15];
         const float v21 = v20 / temperature;
         const float v22 = v21 - v13;
         const float v23 = expf(v22);
@@ -66,15 +65,15 @@ extern "C" __global__ void __launch_bounds__(1024) decode_masked_softmax_f32(
     const bool v29 = v28 > 0.0f;
     const float v30 = v29 ? v28 : 1.0f;
     for (int v31 = thread_index; v31 < 512; v31 += 1024) {
-        const unsigned char v32 = mask[group_x * 512 + v31];
+        const unsigned char v32 = mask[v31];
         const unsigned int v33 = (unsigned int)v32;
         const bool v34 = v33 != 0u;
-        const float v35 = logits[group_x * 512 + v31];
+        const float v35 = logits[v31];
         const float v36 = v35 / temperature;
         const float v37 = v36 - v13;
         const float v38 = expf(v37);
         const float v39 = v34 ? v38 : 0.0f;
         const float v40 = v39 / v30;
-        probabilities[group_x * 512 + v31] = v40;
+        probabilities[v31] = v40;
     }
 }

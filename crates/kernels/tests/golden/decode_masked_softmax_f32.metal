@@ -11,12 +11,10 @@ kernel void decode_masked_softmax_f32(
     device const uchar* mask [[buffer(1)]],
     constant float& temperature [[buffer(2)]],
     device float* probabilities [[buffer(3)]],
-    uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
-    const int group_x = int(group_position.x);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
@@ -24,10 +22,10 @@ kernel void decode_masked_softmax_f32(
     threadgroup float partial1[32];
     float v0 = as_type<float>(0xff800000u);
     for (int v1 = thread_index; v1 < 512; v1 += 1024) {
-        const uchar v3 = mask[group_x * 512 + v1];
+        const uchar v3 = mask[v1];
         const uint v4 = uint(v3);
         const bool v5 = v4 != 0u;
-        const float v6 = logits[group_x * 512 + v1];
+        const float v6 = logits[v1];
         const float v7 = v6 / temperature;
         const float v8 = fmax(v0, v7);
         const float v9 = v5 ? v8 : v0;
@@ -41,10 +39,10 @@ kernel void decode_masked_softmax_f32(
     const float v13 = simd_max(v12);
     float v14 = 0.0f;
     for (int v15 = thread_index; v15 < 512; v15 += 1024) {
-        const uchar v17 = mask[group_x * 512 + v15];
+        const uchar v17 = mask[v15];
         const uint v18 = uint(v17);
         const bool v19 = v18 != 0u;
-        const float v20 = logits[group_x * 512 + v15];
+        const float v20 = logits[v15];
         const float v21 = v20 / temperature;
         const float v22 = v21 - v13;
         const float v23 = precise::exp(v22);
@@ -60,15 +58,15 @@ kernel void decode_masked_softmax_f32(
     const bool v29 = v28 > 0.0f;
     const float v30 = v29 ? v28 : 1.0f;
     for (int v31 = thread_index; v31 < 512; v31 += 1024) {
-        const uchar v32 = mask[group_x * 512 + v31];
+        const uchar v32 = mask[v31];
         const uint v33 = uint(v32);
         const bool v34 = v33 != 0u;
-        const float v35 = logits[group_x * 512 + v31];
+        const float v35 = logits[v31];
         const float v36 = v35 / temperature;
         const float v37 = v36 - v13;
         const float v38 = precise::exp(v37);
         const float v39 = v34 ? v38 : 0.0f;
         const float v40 = v39 / v30;
-        probabilities[group_x * 512 + v31] = v40;
+        probabilities[v31] = v40;
     }
 }

@@ -7,7 +7,7 @@ __device__ __forceinline__ float tile_simd_sum_f32(float v) {
     return v;
 }
 
-extern "C" __global__ void __launch_bounds__(256) decode_megakernel_f32(
+extern "C" __global__ void __launch_bounds__(256, 1) decode_megakernel_f32(
     const int token,
     const int position,
     const float* __restrict__ embedding,

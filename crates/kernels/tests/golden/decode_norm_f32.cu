@@ -12,21 +12,20 @@ extern "C" __global__ void __launch_bounds__(32) decode_norm_f32(
     const float* __restrict__ w,
     float* __restrict__ y
 ) {
-    const int group_x = (int)blockIdx.x;
     const int thread_index = (int)threadIdx.x;
     const int v0 = thread_index * 4;
     float v1 = 0.0f;
     for (int v2 = v0; v2 < 64; v2 += 128) {
-        const float v4 = x[group_x * 64 + v2];
+        const float v4 = x[v2];
         const float v5 = fmaf(v4, v4, v1);
         const int v6 = v2 + 1;
-        const float v7 = x[group_x * 64 + v6];
+        const float v7 = x[v6];
         const float v8 = fmaf(v7, v7, v5);
         const int v9 = v2 + 2;
-        const float v10 = x[group_x * 64 + v9];
+        const float v10 = x[v9];
         const float v11 = fmaf(v10, v10, v8);
         const int v12 = v2 + 3;
-        const float v13 = x[group_x * 64 + v12];
+        const float v13 = x[v12];
         const float v14 = fmaf(v13, v13, v11);
         v1 = v14;
     }
@@ -35,28 +34,28 @@ extern "C" __global__ void __launch_bounds__(32) decode_norm_f32(
     const float v17 = v16 + 1e-6f;
     const float v18 = __frsqrt_rn(v17);
     for (int v19 = v0; v19 < 64; v19 += 128) {
-        const float v20 = x[group_x * 64 + v19];
+        const float v20 = x[v19];
         const float v21 = v20 * v18;
         const float v22 = w[v19];
         const float v23 = v21 * v22;
-        y[group_x * 64 + v19] = v23;
+        y[v19] = v23;
         const int v24 = v19 + 1;
-        const float v25 = x[group_x * 64 + v24];
+        const float v25 = x[v24];
         const float v26 = v25 * v18;
         const float v27 = w[v24];
         const float v28 = v26 * v27;
-        y[group_x * 64 + v24] = v28;
+        y[v24] = v28;
         const int v29 = v19 + 2;
-        const float v30 = x[group_x * 64 + v29];
+        const float v30 = x[v29];
         const float v31 = v30 * v18;
         const float v32 = w[v29];
         const float v33 = v31 * v32;
-        y[group_x * 64 + v29] = v33;
+        y[v29] = v33;
         const int v34 = v19 + 3;
-        const float v35 = x[group_x * 64 + v34];
+        const float v35 = x[v34];
         const float v36 = v35 * v18;
         const float v37 = w[v34];
         const float v38 = v36 * v37;
-        y[group_x * 64 + v34] = v38;
+        y[v34] = v38;
     }
 }

@@ -22,7 +22,6 @@ extern "C" __global__ void __launch_bounds__(256) decode_top_best40(
     float* __restrict__ top,
     int* __restrict__ ids
 ) {
-    const int group_x = (int)blockIdx.x;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
@@ -34,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(256) decode_top_best40(
         float v5 = __int_as_float(0xff800000);
         int v6 = 512;
         for (int v7 = thread_index; v7 < 40; v7 += 256) {
-            const float v10 = best[group_x * 40 + v7];
-            const int v11 = at[group_x * 40 + v7];
+            const float v10 = best[v7];
+            const int v11 = at[v7];
             const bool v12 = v10 < v0;
             const bool v13 = v10 == v0;
             const bool v14 = v11 > v1;
@@ -68,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(256) decode_top_best40(
         const int v35 = v34 ? v32 : 512;
         const int v36 = tile_simd_min_i32(v35);
         const bool v37 = thread_index == 0;
-        if (v37) top[group_x * 40 + v2] = v33;
-        if (v37) ids[group_x * 40 + v2] = v36;
+        if (v37) top[v2] = v33;
+        if (v37) ids[v2] = v36;
         __syncthreads();
         v0 = v33;
         v1 = v36;

@@ -11,12 +11,10 @@ kernel void decode_top_best40(
     device const int* at [[buffer(1)]],
     device float* top [[buffer(2)]],
     device int* ids [[buffer(3)]],
-    uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
-    const int group_x = int(group_position.x);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
@@ -28,8 +26,8 @@ kernel void decode_top_best40(
         float v5 = as_type<float>(0xff800000u);
         int v6 = 512;
         for (int v7 = thread_index; v7 < 40; v7 += 256) {
-            const float v10 = best[group_x * 40 + v7];
-            const int v11 = at[group_x * 40 + v7];
+            const float v10 = best[v7];
+            const int v11 = at[v7];
             const bool v12 = v10 < v0;
             const bool v13 = v10 == v0;
             const bool v14 = v11 > v1;
@@ -62,8 +60,8 @@ kernel void decode_top_best40(
         const int v35 = v34 ? v32 : 512;
         const int v36 = simd_min(v35);
         const bool v37 = thread_index == 0;
-        if (v37) top[group_x * 40 + v2] = v33;
-        if (v37) ids[group_x * 40 + v2] = v36;
+        if (v37) top[v2] = v33;
+        if (v37) ids[v2] = v36;
         threadgroup_barrier(mem_flags::mem_threadgroup);
         v0 = v33;
         v1 = v36;

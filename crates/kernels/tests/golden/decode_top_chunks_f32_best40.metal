@@ -10,13 +10,10 @@ kernel void decode_top_chunks_f32_best40(
     device const float* logits [[buffer(0)]],
     device float* best [[buffer(1)]],
     device int* at [[buffer(2)]],
-    uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
-    const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
@@ -28,21 +25,19 @@ kernel void decode_top_chunks_f32_best40(
         float v5 = as_type<float>(0xff800000u);
         int v6 = 512;
         for (int v7 = thread_index; v7 < 1024; v7 += 256) {
-            const int v10 = group_x * 1024;
-            const int v11 = v10 + v7;
-            const float v12 = v11 < 512 ? logits[group_y * 512 + v11] : as_type<float>(0xff800000u);
+            const float v12 = v7 < 512 ? logits[v7] : as_type<float>(0xff800000u);
             const bool v13 = v12 < v0;
             const bool v14 = v12 == v0;
-            const bool v15 = v11 > v1;
+            const bool v15 = v7 > v1;
             const bool v16 = v14 && v15;
             const bool v17 = v13 || v16;
             const bool v18 = v12 > v5;
             const bool v19 = v12 == v5;
-            const bool v20 = v11 < v6;
+            const bool v20 = v7 < v6;
             const bool v21 = v19 && v20;
             const bool v22 = v18 || v21;
             const float v23 = v22 ? v12 : v5;
-            const int v24 = v22 ? v11 : v6;
+            const int v24 = v22 ? v7 : v6;
             const float v25 = v17 ? v23 : v5;
             const int v26 = v17 ? v24 : v6;
             v5 = v25;
@@ -63,8 +58,8 @@ kernel void decode_top_chunks_f32_best40(
         const int v36 = v35 ? v33 : 512;
         const int v37 = simd_min(v36);
         const bool v38 = thread_index == 0;
-        if (v38) best[group_y * 40 + group_x * 40 + v2] = v34;
-        if (v38) at[group_y * 40 + group_x * 40 + v2] = v37;
+        if (v38) best[v2] = v34;
+        if (v38) at[v2] = v37;
         threadgroup_barrier(mem_flags::mem_threadgroup);
         v0 = v34;
         v1 = v37;

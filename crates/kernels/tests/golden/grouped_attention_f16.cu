@@ -40,12 +40,15 @@ __device__ __forceinline__ float tile_fast_exp2(float x) {
 
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -62,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) unsigned short key_tile[512];
     __shared__ __align__(16) unsigned short value_tile[512];
     __shared__ __align__(16) float scores[512];
@@ -87,10 +91,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
     const int v17 = min(v16, 64);
     const bool v18 = v7 < valid_6;
     const int horizon_19 = v18 ? v17 : 0;
-    const float2 v20 = make_float2(q[head_10 * 32 + (first_13 + lane / 4) * 128 + ((lane & 3) * 2)], q[head_10 * 32 + (first_13 + lane / 4) * 128 + ((lane & 3) * 2 + 1)]);
-    const float2 v21 = make_float2(q[head_10 * 32 + (first_13 + lane / 4) * 128 + (8 + (lane & 3) * 2)], q[head_10 * 32 + (first_13 + lane / 4) * 128 + (8 + (lane & 3) * 2 + 1)]);
-    const float2 v22 = make_float2(q[head_10 * 32 + (first_13 + lane / 4) * 128 + (16 + (lane & 3) * 2)], q[head_10 * 32 + (first_13 + lane / 4) * 128 + (16 + (lane & 3) * 2 + 1)]);
-    const float2 v23 = make_float2(q[head_10 * 32 + (first_13 + lane / 4) * 128 + (24 + (lane & 3) * 2)], q[head_10 * 32 + (first_13 + lane / 4) * 128 + (24 + (lane & 3) * 2 + 1)]);
+    const float2 v20 = make_float2(q[head_10 * 32 + (first_13 + fragment_row) * 128 + fragment_column], q[head_10 * 32 + (first_13 + fragment_row) * 128 + (fragment_column + 1)]);
+    const float2 v21 = make_float2(q[head_10 * 32 + (first_13 + fragment_row) * 128 + (8 + fragment_column)], q[head_10 * 32 + (first_13 + fragment_row) * 128 + (8 + fragment_column + 1)]);
+    const float2 v22 = make_float2(q[head_10 * 32 + (first_13 + fragment_row) * 128 + (16 + fragment_column)], q[head_10 * 32 + (first_13 + fragment_row) * 128 + (16 + fragment_column + 1)]);
+    const float2 v23 = make_float2(q[head_10 * 32 + (first_13 + fragment_row) * 128 + (24 + fragment_column)], q[head_10 * 32 + (first_13 + fragment_row) * 128 + (24 + fragment_column + 1)]);
     const float2 v24 = make_float2(0.0f, 0.0f);
     float v25 = (-1e30f);
     float v26 = (-1e30f);
@@ -122,34 +126,34 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
             *(ushort4*)(value_tile + v51 * 32 + v53) = v57;
         }
         __syncthreads();
-        const ushort2 v58 = make_ushort2(key_tile[((lane & 3) * 2) * 32 + (lane / 4)], key_tile[((lane & 3) * 2 + 1) * 32 + (lane / 4)]);
+        const ushort2 v58 = make_ushort2(key_tile[fragment_column * 32 + fragment_row], key_tile[(fragment_column + 1) * 32 + fragment_row]);
         const float2 v59 = make_float2(tile_f16_to_f32(v58.x), tile_f16_to_f32(v58.y));
         const float2 v60 = tile_multiply(v20, v59, v24);
-        const ushort2 v61 = make_ushort2(key_tile[((lane & 3) * 2) * 32 + (8 + lane / 4)], key_tile[((lane & 3) * 2 + 1) * 32 + (8 + lane / 4)]);
+        const ushort2 v61 = make_ushort2(key_tile[fragment_column * 32 + (8 + fragment_row)], key_tile[(fragment_column + 1) * 32 + (8 + fragment_row)]);
         const float2 v62 = make_float2(tile_f16_to_f32(v61.x), tile_f16_to_f32(v61.y));
         const float2 v63 = tile_multiply(v21, v62, v60);
-        const ushort2 v64 = make_ushort2(key_tile[((lane & 3) * 2) * 32 + (16 + lane / 4)], key_tile[((lane & 3) * 2 + 1) * 32 + (16 + lane / 4)]);
+        const ushort2 v64 = make_ushort2(key_tile[fragment_column * 32 + (16 + fragment_row)], key_tile[(fragment_column + 1) * 32 + (16 + fragment_row)]);
         const float2 v65 = make_float2(tile_f16_to_f32(v64.x), tile_f16_to_f32(v64.y));
         const float2 v66 = tile_multiply(v22, v65, v63);
-        const ushort2 v67 = make_ushort2(key_tile[((lane & 3) * 2) * 32 + (24 + lane / 4)], key_tile[((lane & 3) * 2 + 1) * 32 + (24 + lane / 4)]);
+        const ushort2 v67 = make_ushort2(key_tile[fragment_column * 32 + (24 + fragment_row)], key_tile[(fragment_column + 1) * 32 + (24 + fragment_row)]);
         const float2 v68 = make_float2(tile_f16_to_f32(v67.x), tile_f16_to_f32(v67.y));
         const float2 v69 = tile_multiply(v23, v68, v66);
-        scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2)] = v69.x;
-        scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2 + 1)] = v69.y;
-        const ushort2 v70 = make_ushort2(key_tile[(8 + (lane & 3) * 2) * 32 + (lane / 4)], key_tile[(8 + (lane & 3) * 2 + 1) * 32 + (lane / 4)]);
+        scores[(v0 + fragment_row) * 16 + fragment_column] = v69.x;
+        scores[(v0 + fragment_row) * 16 + (fragment_column + 1)] = v69.y;
+        const ushort2 v70 = make_ushort2(key_tile[(8 + fragment_column) * 32 + fragment_row], key_tile[(8 + fragment_column + 1) * 32 + fragment_row]);
         const float2 v71 = make_float2(tile_f16_to_f32(v70.x), tile_f16_to_f32(v70.y));
         const float2 v72 = tile_multiply(v20, v71, v24);
-        const ushort2 v73 = make_ushort2(key_tile[(8 + (lane & 3) * 2) * 32 + (8 + lane / 4)], key_tile[(8 + (lane & 3) * 2 + 1) * 32 + (8 + lane / 4)]);
+        const ushort2 v73 = make_ushort2(key_tile[(8 + fragment_column) * 32 + (8 + fragment_row)], key_tile[(8 + fragment_column + 1) * 32 + (8 + fragment_row)]);
         const float2 v74 = make_float2(tile_f16_to_f32(v73.x), tile_f16_to_f32(v73.y));
         const float2 v75 = tile_multiply(v21, v74, v72);
-        const ushort2 v76 = make_ushort2(key_tile[(8 + (lane & 3) * 2) * 32 + (16 + lane / 4)], key_tile[(8 + (lane & 3) * 2 + 1) * 32 + (16 + lane / 4)]);
+        const ushort2 v76 = make_ushort2(key_tile[(8 + fragment_column) * 32 + (16 + fragment_row)], key_tile[(8 + fragment_column + 1) * 32 + (16 + fragment_row)]);
         const float2 v77 = make_float2(tile_f16_to_f32(v76.x), tile_f16_to_f32(v76.y));
         const float2 v78 = tile_multiply(v22, v77, v75);
-        const ushort2 v79 = make_ushort2(key_tile[(8 + (lane & 3) * 2) * 32 + (24 + lane / 4)], key_tile[(8 + (lane & 3) * 2 + 1) * 32 + (24 + lane / 4)]);
+        const ushort2 v79 = make_ushort2(key_tile[(8 + fragment_column) * 32 + (24 + fragment_row)], key_tile[(8 + fragment_column + 1) * 32 + (24 + fragment_row)]);
         const float2 v80 = make_float2(tile_f16_to_f32(v79.x), tile_f16_to_f32(v79.y));
         const float2 v81 = tile_multiply(v23, v80, v78);
-        scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2)] = v81.x;
-        scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)] = v81.y;
+        scores[(v0 + fragment_row) * 16 + (8 + fragment_column)] = v81.x;
+        scores[(v0 + fragment_row) * 16 + (8 + fragment_column + 1)] = v81.y;
         __syncwarp();
         const int v82 = lane % 8;
         const int v83 = v82 * 2;
@@ -227,35 +231,35 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
         factors[v123 * 8 + v82] = v147;
         const float v156 = fmaf(v28, v147, v154);
         __syncwarp();
-        const float2 v157 = make_float2(factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2)], factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2 + 1)]);
-        const float2 v158 = make_float2(scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2)], scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2 + 1)]);
-        const float2 v159 = make_float2(scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2)], scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)]);
+        const float2 v157 = make_float2(factors[(v0 + fragment_row) * 8 + fragment_column], factors[(v0 + fragment_row) * 8 + (fragment_column + 1)]);
+        const float2 v158 = make_float2(scores[(v0 + fragment_row) * 16 + fragment_column], scores[(v0 + fragment_row) * 16 + (fragment_column + 1)]);
+        const float2 v159 = make_float2(scores[(v0 + fragment_row) * 16 + (8 + fragment_column)], scores[(v0 + fragment_row) * 16 + (8 + fragment_column + 1)]);
         const float2 v160 = make_float2(v29.x * v157.x, v29.y * v157.y);
-        const ushort2 v161 = make_ushort2(value_tile[(lane / 4) * 32 + ((lane & 3) * 2)], value_tile[(lane / 4) * 32 + ((lane & 3) * 2 + 1)]);
+        const ushort2 v161 = make_ushort2(value_tile[fragment_row * 32 + fragment_column], value_tile[fragment_row * 32 + (fragment_column + 1)]);
         const float2 v162 = make_float2(tile_f16_to_f32(v161.x), tile_f16_to_f32(v161.y));
         const float2 v163 = tile_multiply(v158, v162, v160);
-        const ushort2 v164 = make_ushort2(value_tile[(8 + lane / 4) * 32 + ((lane & 3) * 2)], value_tile[(8 + lane / 4) * 32 + ((lane & 3) * 2 + 1)]);
+        const ushort2 v164 = make_ushort2(value_tile[(8 + fragment_row) * 32 + fragment_column], value_tile[(8 + fragment_row) * 32 + (fragment_column + 1)]);
         const float2 v165 = make_float2(tile_f16_to_f32(v164.x), tile_f16_to_f32(v164.y));
         const float2 v166 = tile_multiply(v159, v165, v163);
         const float2 v167 = make_float2(v30.x * v157.x, v30.y * v157.y);
-        const ushort2 v168 = make_ushort2(value_tile[(lane / 4) * 32 + (8 + (lane & 3) * 2)], value_tile[(lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)]);
+        const ushort2 v168 = make_ushort2(value_tile[fragment_row * 32 + (8 + fragment_column)], value_tile[fragment_row * 32 + (8 + fragment_column + 1)]);
         const float2 v169 = make_float2(tile_f16_to_f32(v168.x), tile_f16_to_f32(v168.y));
         const float2 v170 = tile_multiply(v158, v169, v167);
-        const ushort2 v171 = make_ushort2(value_tile[(8 + lane / 4) * 32 + (8 + (lane & 3) * 2)], value_tile[(8 + lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)]);
+        const ushort2 v171 = make_ushort2(value_tile[(8 + fragment_row) * 32 + (8 + fragment_column)], value_tile[(8 + fragment_row) * 32 + (8 + fragment_column + 1)]);
         const float2 v172 = make_float2(tile_f16_to_f32(v171.x), tile_f16_to_f32(v171.y));
         const float2 v173 = tile_multiply(v159, v172, v170);
         const float2 v174 = make_float2(v31.x * v157.x, v31.y * v157.y);
-        const ushort2 v175 = make_ushort2(value_tile[(lane / 4) * 32 + (16 + (lane & 3) * 2)], value_tile[(lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)]);
+        const ushort2 v175 = make_ushort2(value_tile[fragment_row * 32 + (16 + fragment_column)], value_tile[fragment_row * 32 + (16 + fragment_column + 1)]);
         const float2 v176 = make_float2(tile_f16_to_f32(v175.x), tile_f16_to_f32(v175.y));
         const float2 v177 = tile_multiply(v158, v176, v174);
-        const ushort2 v178 = make_ushort2(value_tile[(8 + lane / 4) * 32 + (16 + (lane & 3) * 2)], value_tile[(8 + lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)]);
+        const ushort2 v178 = make_ushort2(value_tile[(8 + fragment_row) * 32 + (16 + fragment_column)], value_tile[(8 + fragment_row) * 32 + (16 + fragment_column + 1)]);
         const float2 v179 = make_float2(tile_f16_to_f32(v178.x), tile_f16_to_f32(v178.y));
         const float2 v180 = tile_multiply(v159, v179, v177);
         const float2 v181 = make_float2(v32.x * v157.x, v32.y * v157.y);
-        const ushort2 v182 = make_ushort2(value_tile[(lane / 4) * 32 + (24 + (lane & 3) * 2)], value_tile[(lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)]);
+        const ushort2 v182 = make_ushort2(value_tile[fragment_row * 32 + (24 + fragment_column)], value_tile[fragment_row * 32 + (24 + fragment_column + 1)]);
         const float2 v183 = make_float2(tile_f16_to_f32(v182.x), tile_f16_to_f32(v182.y));
         const float2 v184 = tile_multiply(v158, v183, v181);
-        const ushort2 v185 = make_ushort2(value_tile[(8 + lane / 4) * 32 + (24 + (lane & 3) * 2)], value_tile[(8 + lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)]);
+        const ushort2 v185 = make_ushort2(value_tile[(8 + fragment_row) * 32 + (24 + fragment_column)], value_tile[(8 + fragment_row) * 32 + (24 + fragment_column + 1)]);
         const float2 v186 = make_float2(tile_f16_to_f32(v185.x), tile_f16_to_f32(v185.y));
         const float2 v187 = tile_multiply(v159, v186, v184);
         __syncthreads();
@@ -284,17 +288,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_attention_f16(
     const int v200 = v0 + v195;
     factors[v200 * 8 + v194] = v199;
     __syncwarp();
-    const float2 v201 = make_float2(factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2)], factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2 + 1)]);
+    const float2 v201 = make_float2(factors[(v0 + fragment_row) * 8 + fragment_column], factors[(v0 + fragment_row) * 8 + (fragment_column + 1)]);
     const float2 v202 = make_float2(v29.x / v201.x, v29.y / v201.y);
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + ((lane & 3) * 2)] = v202.x;
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + ((lane & 3) * 2 + 1)] = v202.y;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + fragment_column] = v202.x;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (fragment_column + 1)] = v202.y;
     const float2 v203 = make_float2(v30.x / v201.x, v30.y / v201.y);
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (8 + (lane & 3) * 2)] = v203.x;
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (8 + (lane & 3) * 2 + 1)] = v203.y;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (8 + fragment_column)] = v203.x;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (8 + fragment_column + 1)] = v203.y;
     const float2 v204 = make_float2(v31.x / v201.x, v31.y / v201.y);
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (16 + (lane & 3) * 2)] = v204.x;
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (16 + (lane & 3) * 2 + 1)] = v204.y;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (16 + fragment_column)] = v204.x;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (16 + fragment_column + 1)] = v204.y;
     const float2 v205 = make_float2(v32.x / v201.x, v32.y / v201.y);
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (24 + (lane & 3) * 2)] = v205.x;
-    out[head_10 * 32 + (first_13 + lane / 4) * 128 + (24 + (lane & 3) * 2 + 1)] = v205.y;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (24 + fragment_column)] = v205.x;
+    out[head_10 * 32 + (first_13 + fragment_row) * 128 + (24 + fragment_column + 1)] = v205.y;
 }

@@ -17,11 +17,9 @@ kernel void int8_matmul_bm64_qkv(
     uint simd_group_index [[simdgroup_index_in_threadgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     alignas(16) threadgroup float tiles[3072];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 32;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -40,22 +38,19 @@ kernel void int8_matmul_bm64_qkv(
         for (int v24 = thread_index; v24 < 2048; v24 += 128) {
             const int v25 = v24 / 32;
             const int v26 = v24 % 32;
-            const int v27 = v0 + v25;
             const int v28 = v15 + v26;
-            const float v29 = a[v27 * 64 + v28];
+            const float v29 = a[v25 * 64 + v28];
             tiles[v25 * 32 + v26] = v29;
         }
         for (int v30 = thread_index; v30 < 1024; v30 += 128) {
             const int v31 = v30 / 32;
             const int v32 = v30 % 32;
             const int v33 = v15 + v32;
-            const int v34 = v31 / 32;
             const int v35 = v31 % 32;
             const int v36 = v1 + v35;
-            const int v37 = v33 / 128;
-            const bfloat v38 = weights_scales[v34 * 256 + v36 + v37];
+            const bfloat v38 = weights_scales[v36];
             const float v39 = float(v38);
-            const char v40 = weights[v34 * 16384 + v36 * 64 + v33];
+            const char v40 = weights[v36 * 64 + v33];
             const float v41 = float(v40);
             const float v42 = v41 * v39;
             tiles[v31 * 32 + v32 + 2048] = v42;
@@ -138,9 +133,8 @@ kernel void int8_matmul_bm64_qkv(
         const int v83 = v82 / 8;
         const int v84 = v82 % 8;
         const int v85 = v84 * 4;
-        const int v86 = v0 + v83;
         const int v87 = v1 + v85;
         const float4 v88 = *(threadgroup const float4*)(tiles + v83 * 32 + v85);
-        *(device float4*)(out + v86 * 256 + v87) = v88;
+        *(device float4*)(out + v83 * 256 + v87) = v88;
     }
 }

@@ -17,11 +17,9 @@ kernel void int8_matmul_msl_qkv(
     uint simd_group_index [[simdgroup_index_in_threadgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     alignas(16) threadgroup float tiles[4096];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -31,21 +29,18 @@ kernel void int8_matmul_msl_qkv(
         const int v7 = v6 / 4;
         const int v8 = v6 % 4;
         const int v9 = v8 * 4;
-        const int v10 = v0 + v7;
-        const float4 v11 = *(device const float4*)(a + v10 * 64 + v9);
+        const float4 v11 = *(device const float4*)(a + v7 * 64 + v9);
         *(threadgroup float4*)(tiles + v7 * 16 + v9) = v11;
     }
     for (int v12 = thread_index; v12 < 256; v12 += 128) {
         const int v13 = v12 / 4;
         const int v14 = v12 % 4;
         const int v15 = v14 * 4;
-        const int v16 = v13 / 64;
         const int v17 = v13 % 64;
         const int v18 = v1 + v17;
-        const int v19 = v15 / 128;
-        const bfloat v20 = weights_scales[v16 * 256 + v18 + v19];
+        const bfloat v20 = weights_scales[v18];
         const float v21 = float(v20);
-        const char4 v22 = *(device const char4*)(weights + v16 * 16384 + v18 * 64 + v15);
+        const char4 v22 = *(device const char4*)(weights + v18 * 64 + v15);
         const float4 v23 = float4(v22);
         const float4 v24 = float4(v21);
         const float4 v25 = v23 * v24;
@@ -75,9 +70,8 @@ kernel void int8_matmul_msl_qkv(
             const int v62 = v61 / 4;
             const int v63 = v61 % 4;
             const int v64 = v63 * 4;
-            const int v65 = v0 + v62;
             const int v66 = v60 + v64;
-            const float4 v67 = *(device const float4*)(a + v65 * 64 + v66);
+            const float4 v67 = *(device const float4*)(a + v62 * 64 + v66);
             *(threadgroup float4*)(tiles + v62 * 16 + v64 + 2048) = v67;
         }
         for (int v68 = thread_index; v68 < 256; v68 += 128) {
@@ -85,13 +79,11 @@ kernel void int8_matmul_msl_qkv(
             const int v70 = v68 % 4;
             const int v71 = v70 * 4;
             const int v72 = v60 + v71;
-            const int v73 = v69 / 64;
             const int v74 = v69 % 64;
             const int v75 = v1 + v74;
-            const int v76 = v72 / 128;
-            const bfloat v77 = weights_scales[v73 * 256 + v75 + v76];
+            const bfloat v77 = weights_scales[v75];
             const float v78 = float(v77);
-            const char4 v79 = *(device const char4*)(weights + v73 * 16384 + v75 * 64 + v72);
+            const char4 v79 = *(device const char4*)(weights + v75 * 64 + v72);
             const float4 v80 = float4(v79);
             const float4 v81 = float4(v78);
             const float4 v82 = v80 * v81;
@@ -205,9 +197,8 @@ kernel void int8_matmul_msl_qkv(
             const int v139 = v138 / 4;
             const int v140 = v138 % 4;
             const int v141 = v140 * 4;
-            const int v142 = v0 + v139;
             const int v143 = v137 + v141;
-            const float4 v144 = v143 < 64 ? *(device const float4*)(a + v142 * 64 + v143) : float4(0.0f);
+            const float4 v144 = v143 < 64 ? *(device const float4*)(a + v139 * 64 + v143) : float4(0.0f);
             *(threadgroup float4*)(tiles + v139 * 16 + v141) = v144;
         }
         for (int v145 = thread_index; v145 < 256; v145 += 128) {
@@ -215,13 +206,11 @@ kernel void int8_matmul_msl_qkv(
             const int v147 = v145 % 4;
             const int v148 = v147 * 4;
             const int v149 = v137 + v148;
-            const int v150 = v146 / 64;
             const int v151 = v146 % 64;
             const int v152 = v1 + v151;
-            const int v153 = v149 / 128;
-            const bfloat v154 = weights_scales[v150 * 256 + v152 + v153];
+            const bfloat v154 = weights_scales[v152];
             const float v155 = float(v154);
-            const char4 v156 = v149 < 64 ? *(device const char4*)(weights + v150 * 16384 + v152 * 64 + v149) : char4(char(0));
+            const char4 v156 = v149 < 64 ? *(device const char4*)(weights + v152 * 64 + v149) : char4(char(0));
             const float4 v157 = float4(v156);
             const float4 v158 = float4(v155);
             const float4 v159 = v157 * v158;
@@ -368,9 +357,8 @@ kernel void int8_matmul_msl_qkv(
         const int v215 = v214 / 16;
         const int v216 = v214 % 16;
         const int v217 = v216 * 4;
-        const int v218 = v0 + v215;
         const int v219 = v1 + v217;
         const float4 v220 = *(threadgroup const float4*)(tiles + v215 * 64 + v217);
-        *(device float4*)(out + v218 * 256 + v219) = v220;
+        *(device float4*)(out + v215 * 256 + v219) = v220;
     }
 }

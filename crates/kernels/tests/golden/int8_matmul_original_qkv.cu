@@ -4,12 +4,15 @@ __device__ __forceinline__ float tile_bf16_to_f32(unsigned short b) {
 
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -25,6 +28,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_original_qkv(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) float tiles[2048];
     const int v0 = group_y * 32;
     const int v1 = group_x * 32;
@@ -50,13 +54,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_original_qkv(
             const int v23 = v22 / 32;
             const int v24 = v22 % 32;
             const int v25 = v11 + v24;
-            const int v26 = v23 / 32;
             const int v27 = v23 % 32;
             const int v28 = v1 + v27;
-            const int v29 = v25 / 128;
-            const unsigned short v30 = weights_scales[v26 * 256 + v28 + v29];
+            const unsigned short v30 = weights_scales[v28];
             const float v31 = tile_bf16_to_f32(v30);
-            const signed char v32 = weights[v26 * 16384 + v28 * 64 + v25];
+            const signed char v32 = weights[v28 * 64 + v25];
             const float v33 = (float)v32;
             const float v34 = v33 * v31;
             tiles[v23 * 32 + v24 + 1024] = v34;
@@ -67,14 +69,14 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_original_qkv(
         float2 v37 = v9;
         float2 v38 = v10;
         for (int v39 = 0; v39 < 32; v39 += 8) {
-            const float2 v44 = make_float2(tiles[(v5 + (lane & 3) * 2) * 32 + (v39 + lane / 4) + 1024], tiles[(v5 + (lane & 3) * 2 + 1) * 32 + (v39 + lane / 4) + 1024]);
+            const float2 v44 = make_float2(tiles[(v5 + fragment_column) * 32 + (v39 + fragment_row) + 1024], tiles[(v5 + fragment_column + 1) * 32 + (v39 + fragment_row) + 1024]);
             const int v45 = v5 + 8;
-            const float2 v46 = make_float2(tiles[(v45 + (lane & 3) * 2) * 32 + (v39 + lane / 4) + 1024], tiles[(v45 + (lane & 3) * 2 + 1) * 32 + (v39 + lane / 4) + 1024]);
-            const float2 v47 = make_float2(tiles[(v3 + lane / 4) * 32 + (v39 + (lane & 3) * 2)], tiles[(v3 + lane / 4) * 32 + (v39 + (lane & 3) * 2 + 1)]);
+            const float2 v46 = make_float2(tiles[(v45 + fragment_column) * 32 + (v39 + fragment_row) + 1024], tiles[(v45 + fragment_column + 1) * 32 + (v39 + fragment_row) + 1024]);
+            const float2 v47 = make_float2(tiles[(v3 + fragment_row) * 32 + (v39 + fragment_column)], tiles[(v3 + fragment_row) * 32 + (v39 + fragment_column + 1)]);
             const float2 v48 = tile_multiply(v47, v44, v35);
             const float2 v49 = tile_multiply(v47, v46, v36);
             const int v50 = v3 + 8;
-            const float2 v51 = make_float2(tiles[(v50 + lane / 4) * 32 + (v39 + (lane & 3) * 2)], tiles[(v50 + lane / 4) * 32 + (v39 + (lane & 3) * 2 + 1)]);
+            const float2 v51 = make_float2(tiles[(v50 + fragment_row) * 32 + (v39 + fragment_column)], tiles[(v50 + fragment_row) * 32 + (v39 + fragment_column + 1)]);
             const float2 v52 = tile_multiply(v51, v44, v37);
             const float2 v53 = tile_multiply(v51, v46, v38);
             v35 = v48;
@@ -88,16 +90,16 @@ extern "C" __global__ void __launch_bounds__(128, 1) int8_matmul_original_qkv(
         v9 = v37;
         v10 = v38;
     }
-    tiles[(v3 + lane / 4) * 32 + (v5 + (lane & 3) * 2)] = v7.x;
-    tiles[(v3 + lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)] = v7.y;
+    tiles[(v3 + fragment_row) * 32 + (v5 + fragment_column)] = v7.x;
+    tiles[(v3 + fragment_row) * 32 + (v5 + fragment_column + 1)] = v7.y;
     const int v54 = v5 + 8;
-    tiles[(v3 + lane / 4) * 32 + (v54 + (lane & 3) * 2)] = v8.x;
-    tiles[(v3 + lane / 4) * 32 + (v54 + (lane & 3) * 2 + 1)] = v8.y;
+    tiles[(v3 + fragment_row) * 32 + (v54 + fragment_column)] = v8.x;
+    tiles[(v3 + fragment_row) * 32 + (v54 + fragment_column + 1)] = v8.y;
     const int v55 = v3 + 8;
-    tiles[(v55 + lane / 4) * 32 + (v5 + (lane & 3) * 2)] = v9.x;
-    tiles[(v55 + lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)] = v9.y;
-    tiles[(v55 + lane / 4) * 32 + (v54 + (lane & 3) * 2)] = v10.x;
-    tiles[(v55 + lane / 4) * 32 + (v54 + (lane & 3) * 2 + 1)] = v10.y;
+    tiles[(v55 + fragment_row) * 32 + (v5 + fragment_column)] = v9.x;
+    tiles[(v55 + fragment_row) * 32 + (v5 + fragment_column + 1)] = v9.y;
+    tiles[(v55 + fragment_row) * 32 + (v54 + fragment_column)] = v10.x;
+    tiles[(v55 + fragment_row) * 32 + (v54 + fragment_column + 1)] = v10.y;
     __syncthreads();
     for (int v56 = thread_index; v56 < 256; v56 += 128) {
         const int v57 = v56 / 8;

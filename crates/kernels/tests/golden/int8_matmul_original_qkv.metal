@@ -45,13 +45,11 @@ kernel void int8_matmul_original_qkv(
             const int v23 = v22 / 32;
             const int v24 = v22 % 32;
             const int v25 = v11 + v24;
-            const int v26 = v23 / 32;
             const int v27 = v23 % 32;
             const int v28 = v1 + v27;
-            const int v29 = v25 / 128;
-            const bfloat v30 = weights_scales[v26 * 256 + v28 + v29];
+            const bfloat v30 = weights_scales[v28];
             const float v31 = float(v30);
-            const char v32 = weights[v26 * 16384 + v28 * 64 + v25];
+            const char v32 = weights[v28 * 64 + v25];
             const float v33 = float(v32);
             const float v34 = v33 * v31;
             tiles[v23 * 32 + v24 + 1024] = v34;

@@ -56,13 +56,11 @@ kernel void int8_matmul_splitk_qkv(
             const int v46 = v44 % 16;
             const int v47 = v46 * 4;
             const int v48 = v20 + v47;
-            const int v49 = v45 / 32;
             const int v50 = v45 % 32;
             const int v51 = v1 + v50;
-            const int v52 = v48 / 128;
-            const bfloat v53 = weights_scales[v49 * 256 + v51 + v52];
+            const bfloat v53 = weights_scales[v51];
             const float v54 = float(v53);
-            const char4 v55 = *(device const char4*)(weights + v49 * 16384 + v51 * 64 + v48);
+            const char4 v55 = *(device const char4*)(weights + v51 * 64 + v48);
             const float4 v56 = float4(v55);
             const float4 v57 = float4(v54);
             const float4 v58 = v56 * v57;

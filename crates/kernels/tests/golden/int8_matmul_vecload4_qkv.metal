@@ -17,11 +17,9 @@ kernel void int8_matmul_vecload4_qkv(
     uint simd_group_index [[simdgroup_index_in_threadgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     alignas(16) threadgroup float tiles[4096];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -49,9 +47,8 @@ kernel void int8_matmul_vecload4_qkv(
             const int v41 = v40 / 8;
             const int v42 = v40 % 8;
             const int v43 = v42 * 4;
-            const int v44 = v0 + v41;
             const int v45 = v23 + v43;
-            const float4 v46 = *(device const float4*)(a + v44 * 64 + v45);
+            const float4 v46 = *(device const float4*)(a + v41 * 64 + v45);
             *(threadgroup float4*)(tiles + v41 * 32 + v43) = v46;
         }
         for (int v47 = thread_index; v47 < 512; v47 += 128) {
@@ -59,13 +56,11 @@ kernel void int8_matmul_vecload4_qkv(
             const int v49 = v47 % 8;
             const int v50 = v49 * 4;
             const int v51 = v23 + v50;
-            const int v52 = v48 / 64;
             const int v53 = v48 % 64;
             const int v54 = v1 + v53;
-            const int v55 = v51 / 128;
-            const bfloat v56 = weights_scales[v52 * 256 + v54 + v55];
+            const bfloat v56 = weights_scales[v54];
             const float v57 = float(v56);
-            const char4 v58 = *(device const char4*)(weights + v52 * 16384 + v54 * 64 + v51);
+            const char4 v58 = *(device const char4*)(weights + v54 * 64 + v51);
             const float4 v59 = float4(v58);
             const float4 v60 = float4(v57);
             const float4 v61 = v59 * v60;
@@ -205,9 +200,8 @@ kernel void int8_matmul_vecload4_qkv(
         const int v132 = v131 / 16;
         const int v133 = v131 % 16;
         const int v134 = v133 * 4;
-        const int v135 = v0 + v132;
         const int v136 = v1 + v134;
         const float4 v137 = *(threadgroup const float4*)(tiles + v132 * 64 + v134);
-        *(device float4*)(out + v135 * 256 + v136) = v137;
+        *(device float4*)(out + v132 * 256 + v136) = v137;
     }
 }

@@ -10,12 +10,15 @@ __device__ __forceinline__ float tile_fast_exp2(float x) {
 
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -32,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) matrix_attention_separate_f
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) float queries[1024];
     __shared__ __align__(16) float key_or_value_tile[512];
     __shared__ __align__(16) float scores[512];
@@ -78,30 +82,30 @@ extern "C" __global__ void __launch_bounds__(128, 1) matrix_attention_separate_f
             *(float4*)(key_or_value_tile + v40 * 32 + v42) = v44;
         }
         __syncthreads();
-        const float2 v45 = make_float2(queries[(v0 + lane / 4) * 32 + ((lane & 3) * 2)], queries[(v0 + lane / 4) * 32 + ((lane & 3) * 2 + 1)]);
-        const float2 v46 = make_float2(queries[(v0 + lane / 4) * 32 + (8 + (lane & 3) * 2)], queries[(v0 + lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)]);
-        const float2 v47 = make_float2(queries[(v0 + lane / 4) * 32 + (16 + (lane & 3) * 2)], queries[(v0 + lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)]);
-        const float2 v48 = make_float2(queries[(v0 + lane / 4) * 32 + (24 + (lane & 3) * 2)], queries[(v0 + lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)]);
-        const float2 v49 = make_float2(key_or_value_tile[((lane & 3) * 2) * 32 + (lane / 4)], key_or_value_tile[((lane & 3) * 2 + 1) * 32 + (lane / 4)]);
+        const float2 v45 = make_float2(queries[(v0 + fragment_row) * 32 + fragment_column], queries[(v0 + fragment_row) * 32 + (fragment_column + 1)]);
+        const float2 v46 = make_float2(queries[(v0 + fragment_row) * 32 + (8 + fragment_column)], queries[(v0 + fragment_row) * 32 + (8 + fragment_column + 1)]);
+        const float2 v47 = make_float2(queries[(v0 + fragment_row) * 32 + (16 + fragment_column)], queries[(v0 + fragment_row) * 32 + (16 + fragment_column + 1)]);
+        const float2 v48 = make_float2(queries[(v0 + fragment_row) * 32 + (24 + fragment_column)], queries[(v0 + fragment_row) * 32 + (24 + fragment_column + 1)]);
+        const float2 v49 = make_float2(key_or_value_tile[fragment_column * 32 + fragment_row], key_or_value_tile[(fragment_column + 1) * 32 + fragment_row]);
         const float2 v50 = tile_multiply(v45, v49, v21);
-        const float2 v51 = make_float2(key_or_value_tile[((lane & 3) * 2) * 32 + (8 + lane / 4)], key_or_value_tile[((lane & 3) * 2 + 1) * 32 + (8 + lane / 4)]);
+        const float2 v51 = make_float2(key_or_value_tile[fragment_column * 32 + (8 + fragment_row)], key_or_value_tile[(fragment_column + 1) * 32 + (8 + fragment_row)]);
         const float2 v52 = tile_multiply(v46, v51, v50);
-        const float2 v53 = make_float2(key_or_value_tile[((lane & 3) * 2) * 32 + (16 + lane / 4)], key_or_value_tile[((lane & 3) * 2 + 1) * 32 + (16 + lane / 4)]);
+        const float2 v53 = make_float2(key_or_value_tile[fragment_column * 32 + (16 + fragment_row)], key_or_value_tile[(fragment_column + 1) * 32 + (16 + fragment_row)]);
         const float2 v54 = tile_multiply(v47, v53, v52);
-        const float2 v55 = make_float2(key_or_value_tile[((lane & 3) * 2) * 32 + (24 + lane / 4)], key_or_value_tile[((lane & 3) * 2 + 1) * 32 + (24 + lane / 4)]);
+        const float2 v55 = make_float2(key_or_value_tile[fragment_column * 32 + (24 + fragment_row)], key_or_value_tile[(fragment_column + 1) * 32 + (24 + fragment_row)]);
         const float2 v56 = tile_multiply(v48, v55, v54);
-        scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2)] = v56.x;
-        scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2 + 1)] = v56.y;
-        const float2 v57 = make_float2(key_or_value_tile[(8 + (lane & 3) * 2) * 32 + (lane / 4)], key_or_value_tile[(8 + (lane & 3) * 2 + 1) * 32 + (lane / 4)]);
+        scores[(v0 + fragment_row) * 16 + fragment_column] = v56.x;
+        scores[(v0 + fragment_row) * 16 + (fragment_column + 1)] = v56.y;
+        const float2 v57 = make_float2(key_or_value_tile[(8 + fragment_column) * 32 + fragment_row], key_or_value_tile[(8 + fragment_column + 1) * 32 + fragment_row]);
         const float2 v58 = tile_multiply(v45, v57, v21);
-        const float2 v59 = make_float2(key_or_value_tile[(8 + (lane & 3) * 2) * 32 + (8 + lane / 4)], key_or_value_tile[(8 + (lane & 3) * 2 + 1) * 32 + (8 + lane / 4)]);
+        const float2 v59 = make_float2(key_or_value_tile[(8 + fragment_column) * 32 + (8 + fragment_row)], key_or_value_tile[(8 + fragment_column + 1) * 32 + (8 + fragment_row)]);
         const float2 v60 = tile_multiply(v46, v59, v58);
-        const float2 v61 = make_float2(key_or_value_tile[(8 + (lane & 3) * 2) * 32 + (16 + lane / 4)], key_or_value_tile[(8 + (lane & 3) * 2 + 1) * 32 + (16 + lane / 4)]);
+        const float2 v61 = make_float2(key_or_value_tile[(8 + fragment_column) * 32 + (16 + fragment_row)], key_or_value_tile[(8 + fragment_column + 1) * 32 + (16 + fragment_row)]);
         const float2 v62 = tile_multiply(v47, v61, v60);
-        const float2 v63 = make_float2(key_or_value_tile[(8 + (lane & 3) * 2) * 32 + (24 + lane / 4)], key_or_value_tile[(8 + (lane & 3) * 2 + 1) * 32 + (24 + lane / 4)]);
+        const float2 v63 = make_float2(key_or_value_tile[(8 + fragment_column) * 32 + (24 + fragment_row)], key_or_value_tile[(8 + fragment_column + 1) * 32 + (24 + fragment_row)]);
         const float2 v64 = tile_multiply(v48, v63, v62);
-        scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2)] = v64.x;
-        scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)] = v64.y;
+        scores[(v0 + fragment_row) * 16 + (8 + fragment_column)] = v64.x;
+        scores[(v0 + fragment_row) * 16 + (8 + fragment_column + 1)] = v64.y;
         __syncthreads();
         const int v65 = lane % 8;
         const int v66 = v65 * 2;
@@ -187,28 +191,28 @@ extern "C" __global__ void __launch_bounds__(128, 1) matrix_attention_separate_f
             *(float4*)(key_or_value_tile + v141 * 32 + v143) = v145;
         }
         __syncthreads();
-        const float2 v146 = make_float2(factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2)], factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2 + 1)]);
-        const float2 v147 = make_float2(scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2)], scores[(v0 + lane / 4) * 16 + ((lane & 3) * 2 + 1)]);
-        const float2 v148 = make_float2(scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2)], scores[(v0 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)]);
+        const float2 v146 = make_float2(factors[(v0 + fragment_row) * 8 + fragment_column], factors[(v0 + fragment_row) * 8 + (fragment_column + 1)]);
+        const float2 v147 = make_float2(scores[(v0 + fragment_row) * 16 + fragment_column], scores[(v0 + fragment_row) * 16 + (fragment_column + 1)]);
+        const float2 v148 = make_float2(scores[(v0 + fragment_row) * 16 + (8 + fragment_column)], scores[(v0 + fragment_row) * 16 + (8 + fragment_column + 1)]);
         const float2 v149 = make_float2(v26.x * v146.x, v26.y * v146.y);
-        const float2 v150 = make_float2(key_or_value_tile[(lane / 4) * 32 + ((lane & 3) * 2)], key_or_value_tile[(lane / 4) * 32 + ((lane & 3) * 2 + 1)]);
+        const float2 v150 = make_float2(key_or_value_tile[fragment_row * 32 + fragment_column], key_or_value_tile[fragment_row * 32 + (fragment_column + 1)]);
         const float2 v151 = tile_multiply(v147, v150, v149);
-        const float2 v152 = make_float2(key_or_value_tile[(8 + lane / 4) * 32 + ((lane & 3) * 2)], key_or_value_tile[(8 + lane / 4) * 32 + ((lane & 3) * 2 + 1)]);
+        const float2 v152 = make_float2(key_or_value_tile[(8 + fragment_row) * 32 + fragment_column], key_or_value_tile[(8 + fragment_row) * 32 + (fragment_column + 1)]);
         const float2 v153 = tile_multiply(v148, v152, v151);
         const float2 v154 = make_float2(v27.x * v146.x, v27.y * v146.y);
-        const float2 v155 = make_float2(key_or_value_tile[(lane / 4) * 32 + (8 + (lane & 3) * 2)], key_or_value_tile[(lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)]);
+        const float2 v155 = make_float2(key_or_value_tile[fragment_row * 32 + (8 + fragment_column)], key_or_value_tile[fragment_row * 32 + (8 + fragment_column + 1)]);
         const float2 v156 = tile_multiply(v147, v155, v154);
-        const float2 v157 = make_float2(key_or_value_tile[(8 + lane / 4) * 32 + (8 + (lane & 3) * 2)], key_or_value_tile[(8 + lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)]);
+        const float2 v157 = make_float2(key_or_value_tile[(8 + fragment_row) * 32 + (8 + fragment_column)], key_or_value_tile[(8 + fragment_row) * 32 + (8 + fragment_column + 1)]);
         const float2 v158 = tile_multiply(v148, v157, v156);
         const float2 v159 = make_float2(v28.x * v146.x, v28.y * v146.y);
-        const float2 v160 = make_float2(key_or_value_tile[(lane / 4) * 32 + (16 + (lane & 3) * 2)], key_or_value_tile[(lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)]);
+        const float2 v160 = make_float2(key_or_value_tile[fragment_row * 32 + (16 + fragment_column)], key_or_value_tile[fragment_row * 32 + (16 + fragment_column + 1)]);
         const float2 v161 = tile_multiply(v147, v160, v159);
-        const float2 v162 = make_float2(key_or_value_tile[(8 + lane / 4) * 32 + (16 + (lane & 3) * 2)], key_or_value_tile[(8 + lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)]);
+        const float2 v162 = make_float2(key_or_value_tile[(8 + fragment_row) * 32 + (16 + fragment_column)], key_or_value_tile[(8 + fragment_row) * 32 + (16 + fragment_column + 1)]);
         const float2 v163 = tile_multiply(v148, v162, v161);
         const float2 v164 = make_float2(v29.x * v146.x, v29.y * v146.y);
-        const float2 v165 = make_float2(key_or_value_tile[(lane / 4) * 32 + (24 + (lane & 3) * 2)], key_or_value_tile[(lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)]);
+        const float2 v165 = make_float2(key_or_value_tile[fragment_row * 32 + (24 + fragment_column)], key_or_value_tile[fragment_row * 32 + (24 + fragment_column + 1)]);
         const float2 v166 = tile_multiply(v147, v165, v164);
-        const float2 v167 = make_float2(key_or_value_tile[(8 + lane / 4) * 32 + (24 + (lane & 3) * 2)], key_or_value_tile[(8 + lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)]);
+        const float2 v167 = make_float2(key_or_value_tile[(8 + fragment_row) * 32 + (24 + fragment_column)], key_or_value_tile[(8 + fragment_row) * 32 + (24 + fragment_column + 1)]);
         const float2 v168 = tile_multiply(v148, v167, v166);
         __syncthreads();
         v22 = v89;
@@ -236,19 +240,19 @@ extern "C" __global__ void __launch_bounds__(128, 1) matrix_attention_separate_f
     const float v181 = v179 ? v180 : __int_as_float(0x7f800000);
     factors[v177 * 8 + v175] = v181;
     __syncthreads();
-    const float2 v182 = make_float2(factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2)], factors[(v0 + lane / 4) * 8 + ((lane & 3) * 2 + 1)]);
+    const float2 v182 = make_float2(factors[(v0 + fragment_row) * 8 + fragment_column], factors[(v0 + fragment_row) * 8 + (fragment_column + 1)]);
     const float2 v183 = make_float2(v26.x / v182.x, v26.y / v182.y);
-    queries[(v0 + lane / 4) * 32 + ((lane & 3) * 2)] = v183.x;
-    queries[(v0 + lane / 4) * 32 + ((lane & 3) * 2 + 1)] = v183.y;
+    queries[(v0 + fragment_row) * 32 + fragment_column] = v183.x;
+    queries[(v0 + fragment_row) * 32 + (fragment_column + 1)] = v183.y;
     const float2 v184 = make_float2(v27.x / v182.x, v27.y / v182.y);
-    queries[(v0 + lane / 4) * 32 + (8 + (lane & 3) * 2)] = v184.x;
-    queries[(v0 + lane / 4) * 32 + (8 + (lane & 3) * 2 + 1)] = v184.y;
+    queries[(v0 + fragment_row) * 32 + (8 + fragment_column)] = v184.x;
+    queries[(v0 + fragment_row) * 32 + (8 + fragment_column + 1)] = v184.y;
     const float2 v185 = make_float2(v28.x / v182.x, v28.y / v182.y);
-    queries[(v0 + lane / 4) * 32 + (16 + (lane & 3) * 2)] = v185.x;
-    queries[(v0 + lane / 4) * 32 + (16 + (lane & 3) * 2 + 1)] = v185.y;
+    queries[(v0 + fragment_row) * 32 + (16 + fragment_column)] = v185.x;
+    queries[(v0 + fragment_row) * 32 + (16 + fragment_column + 1)] = v185.y;
     const float2 v186 = make_float2(v29.x / v182.x, v29.y / v182.y);
-    queries[(v0 + lane / 4) * 32 + (24 + (lane & 3) * 2)] = v186.x;
-    queries[(v0 + lane / 4) * 32 + (24 + (lane & 3) * 2 + 1)] = v186.y;
+    queries[(v0 + fragment_row) * 32 + (24 + fragment_column)] = v186.x;
+    queries[(v0 + fragment_row) * 32 + (24 + fragment_column + 1)] = v186.y;
     __syncwarp();
     for (int v187 = lane; v187 < 64; v187 += 32) {
         const int v188 = v187 / 8;

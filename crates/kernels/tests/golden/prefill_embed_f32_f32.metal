@@ -14,23 +14,17 @@ kernel void prefill_embed_f32_f32(
     uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]]
 ) {
-    const int group_x = int(group_position.x);
     const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
-    const int v0 = control[0];
-    const int v1 = max(v0, 0);
-    const int start_2 = min(v1, 63);
     const int v3 = control[1];
     const int v4 = max(v3, 0);
     const int valid_5 = min(v4, 64);
-    const int v6 = group_x * 32;
-    const int v7 = v6 + thread_index;
     const int v8 = tokens[group_y];
     const int v9 = max(v8, 0);
     const int v10 = min(v9, 511);
-    const bool v11 = v7 < 16;
+    const bool v11 = thread_index < 16;
     if (v11) {
-        const int v12 = v7 * 4;
+        const int v12 = thread_index * 4;
         const float4 v13 = *(device const float4*)(embedding + v10 * 64 + v12);
         const bool v18 = group_y < valid_5;
         const float v19 = v18 ? v13.x : 0.0f;

@@ -14,9 +14,6 @@ extern "C" __global__ void __launch_bounds__(32) prefill_last_norm_f32(
     float* __restrict__ y
 ) {
     const int thread_index = (int)threadIdx.x;
-    const int v0 = control[0];
-    const int v1 = max(v0, 0);
-    const int start_2 = min(v1, 63);
     const int v3 = control[1];
     const int v4 = max(v3, 0);
     const int valid_5 = min(v4, 64);

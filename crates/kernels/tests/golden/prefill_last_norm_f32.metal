@@ -14,9 +14,6 @@ kernel void prefill_last_norm_f32(
     uint thread_position [[thread_index_in_threadgroup]]
 ) {
     const int thread_index = int(thread_position);
-    const int v0 = control[0];
-    const int v1 = max(v0, 0);
-    const int start_2 = min(v1, 63);
     const int v3 = control[1];
     const int v4 = max(v3, 0);
     const int valid_5 = min(v4, 64);

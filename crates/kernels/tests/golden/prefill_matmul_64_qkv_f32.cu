@@ -1,11 +1,14 @@
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -16,12 +19,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_64_qkv_f32(
     float* __restrict__ c
 ) {
     const int group_x = (int)blockIdx.x;
-    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) float tiles[8192];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -49,9 +51,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_64_qkv_f32(
             const int v41 = v40 / 16;
             const int v42 = v40 % 16;
             const int v43 = v42 * 4;
-            const int v44 = v0 + v41;
             const int v45 = v23 + v43;
-            const float4 v46 = *(const float4*)(a + v44 * 64 + v45);
+            const float4 v46 = *(const float4*)(a + v41 * 64 + v45);
             *(float4*)(tiles + v41 * 64 + v43) = v46;
         }
         for (int v47 = thread_index; v47 < 1024; v47 += 128) {
@@ -81,32 +82,32 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_64_qkv_f32(
         float2 v68 = v21;
         float2 v69 = v22;
         for (int v70 = 0; v70 < 64; v70 += 8) {
-            const float2 v87 = make_float2(tiles[(v70 + lane / 4) * 64 + (v5 + (lane & 3) * 2) + 4096], tiles[(v70 + lane / 4) * 64 + (v5 + (lane & 3) * 2 + 1) + 4096]);
+            const float2 v87 = make_float2(tiles[(v70 + fragment_row) * 64 + (v5 + fragment_column) + 4096], tiles[(v70 + fragment_row) * 64 + (v5 + fragment_column + 1) + 4096]);
             const int v88 = v5 + 8;
-            const float2 v89 = make_float2(tiles[(v70 + lane / 4) * 64 + (v88 + (lane & 3) * 2) + 4096], tiles[(v70 + lane / 4) * 64 + (v88 + (lane & 3) * 2 + 1) + 4096]);
+            const float2 v89 = make_float2(tiles[(v70 + fragment_row) * 64 + (v88 + fragment_column) + 4096], tiles[(v70 + fragment_row) * 64 + (v88 + fragment_column + 1) + 4096]);
             const int v90 = v5 + 16;
-            const float2 v91 = make_float2(tiles[(v70 + lane / 4) * 64 + (v90 + (lane & 3) * 2) + 4096], tiles[(v70 + lane / 4) * 64 + (v90 + (lane & 3) * 2 + 1) + 4096]);
+            const float2 v91 = make_float2(tiles[(v70 + fragment_row) * 64 + (v90 + fragment_column) + 4096], tiles[(v70 + fragment_row) * 64 + (v90 + fragment_column + 1) + 4096]);
             const int v92 = v5 + 24;
-            const float2 v93 = make_float2(tiles[(v70 + lane / 4) * 64 + (v92 + (lane & 3) * 2) + 4096], tiles[(v70 + lane / 4) * 64 + (v92 + (lane & 3) * 2 + 1) + 4096]);
-            const float2 v94 = make_float2(tiles[(v3 + lane / 4) * 64 + (v70 + (lane & 3) * 2)], tiles[(v3 + lane / 4) * 64 + (v70 + (lane & 3) * 2 + 1)]);
+            const float2 v93 = make_float2(tiles[(v70 + fragment_row) * 64 + (v92 + fragment_column) + 4096], tiles[(v70 + fragment_row) * 64 + (v92 + fragment_column + 1) + 4096]);
+            const float2 v94 = make_float2(tiles[(v3 + fragment_row) * 64 + (v70 + fragment_column)], tiles[(v3 + fragment_row) * 64 + (v70 + fragment_column + 1)]);
             const float2 v95 = tile_multiply(v94, v87, v54);
             const float2 v96 = tile_multiply(v94, v89, v55);
             const float2 v97 = tile_multiply(v94, v91, v56);
             const float2 v98 = tile_multiply(v94, v93, v57);
             const int v99 = v3 + 8;
-            const float2 v100 = make_float2(tiles[(v99 + lane / 4) * 64 + (v70 + (lane & 3) * 2)], tiles[(v99 + lane / 4) * 64 + (v70 + (lane & 3) * 2 + 1)]);
+            const float2 v100 = make_float2(tiles[(v99 + fragment_row) * 64 + (v70 + fragment_column)], tiles[(v99 + fragment_row) * 64 + (v70 + fragment_column + 1)]);
             const float2 v101 = tile_multiply(v100, v87, v58);
             const float2 v102 = tile_multiply(v100, v89, v59);
             const float2 v103 = tile_multiply(v100, v91, v60);
             const float2 v104 = tile_multiply(v100, v93, v61);
             const int v105 = v3 + 16;
-            const float2 v106 = make_float2(tiles[(v105 + lane / 4) * 64 + (v70 + (lane & 3) * 2)], tiles[(v105 + lane / 4) * 64 + (v70 + (lane & 3) * 2 + 1)]);
+            const float2 v106 = make_float2(tiles[(v105 + fragment_row) * 64 + (v70 + fragment_column)], tiles[(v105 + fragment_row) * 64 + (v70 + fragment_column + 1)]);
             const float2 v107 = tile_multiply(v106, v87, v62);
             const float2 v108 = tile_multiply(v106, v89, v63);
             const float2 v109 = tile_multiply(v106, v91, v64);
             const float2 v110 = tile_multiply(v106, v93, v65);
             const int v111 = v3 + 24;
-            const float2 v112 = make_float2(tiles[(v111 + lane / 4) * 64 + (v70 + (lane & 3) * 2)], tiles[(v111 + lane / 4) * 64 + (v70 + (lane & 3) * 2 + 1)]);
+            const float2 v112 = make_float2(tiles[(v111 + fragment_row) * 64 + (v70 + fragment_column)], tiles[(v111 + fragment_row) * 64 + (v70 + fragment_column + 1)]);
             const float2 v113 = tile_multiply(v112, v87, v66);
             const float2 v114 = tile_multiply(v112, v89, v67);
             const float2 v115 = tile_multiply(v112, v91, v68);
@@ -146,44 +147,43 @@ extern "C" __global__ void __launch_bounds__(128, 1) prefill_matmul_64_qkv_f32(
         v21 = v68;
         v22 = v69;
     }
-    const int v117 = v0 + v3;
     const int v118 = v1 + v5;
-    c[(v117 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v7.x;
-    c[(v117 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v7.y;
+    c[(v3 + fragment_row) * 256 + (v118 + fragment_column)] = v7.x;
+    c[(v3 + fragment_row) * 256 + (v118 + fragment_column + 1)] = v7.y;
     const int v119 = v118 + 8;
-    c[(v117 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v8.x;
-    c[(v117 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v8.y;
+    c[(v3 + fragment_row) * 256 + (v119 + fragment_column)] = v8.x;
+    c[(v3 + fragment_row) * 256 + (v119 + fragment_column + 1)] = v8.y;
     const int v120 = v118 + 16;
-    c[(v117 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v9.x;
-    c[(v117 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v9.y;
+    c[(v3 + fragment_row) * 256 + (v120 + fragment_column)] = v9.x;
+    c[(v3 + fragment_row) * 256 + (v120 + fragment_column + 1)] = v9.y;
     const int v121 = v118 + 24;
-    c[(v117 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v10.x;
-    c[(v117 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v10.y;
-    const int v122 = v117 + 8;
-    c[(v122 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v11.x;
-    c[(v122 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v11.y;
-    c[(v122 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v12.x;
-    c[(v122 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v12.y;
-    c[(v122 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v13.x;
-    c[(v122 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v13.y;
-    c[(v122 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v14.x;
-    c[(v122 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v14.y;
-    const int v123 = v117 + 16;
-    c[(v123 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v15.x;
-    c[(v123 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v15.y;
-    c[(v123 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v16.x;
-    c[(v123 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v16.y;
-    c[(v123 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v17.x;
-    c[(v123 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v17.y;
-    c[(v123 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v18.x;
-    c[(v123 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v18.y;
-    const int v124 = v117 + 24;
-    c[(v124 + lane / 4) * 256 + (v118 + (lane & 3) * 2)] = v19.x;
-    c[(v124 + lane / 4) * 256 + (v118 + (lane & 3) * 2 + 1)] = v19.y;
-    c[(v124 + lane / 4) * 256 + (v119 + (lane & 3) * 2)] = v20.x;
-    c[(v124 + lane / 4) * 256 + (v119 + (lane & 3) * 2 + 1)] = v20.y;
-    c[(v124 + lane / 4) * 256 + (v120 + (lane & 3) * 2)] = v21.x;
-    c[(v124 + lane / 4) * 256 + (v120 + (lane & 3) * 2 + 1)] = v21.y;
-    c[(v124 + lane / 4) * 256 + (v121 + (lane & 3) * 2)] = v22.x;
-    c[(v124 + lane / 4) * 256 + (v121 + (lane & 3) * 2 + 1)] = v22.y;
+    c[(v3 + fragment_row) * 256 + (v121 + fragment_column)] = v10.x;
+    c[(v3 + fragment_row) * 256 + (v121 + fragment_column + 1)] = v10.y;
+    const int v122 = v3 + 8;
+    c[(v122 + fragment_row) * 256 + (v118 + fragment_column)] = v11.x;
+    c[(v122 + fragment_row) * 256 + (v118 + fragment_column + 1)] = v11.y;
+    c[(v122 + fragment_row) * 256 + (v119 + fragment_column)] = v12.x;
+    c[(v122 + fragment_row) * 256 + (v119 + fragment_column + 1)] = v12.y;
+    c[(v122 + fragment_row) * 256 + (v120 + fragment_column)] = v13.x;
+    c[(v122 + fragment_row) * 256 + (v120 + fragment_column + 1)] = v13.y;
+    c[(v122 + fragment_row) * 256 + (v121 + fragment_column)] = v14.x;
+    c[(v122 + fragment_row) * 256 + (v121 + fragment_column + 1)] = v14.y;
+    const int v123 = v3 + 16;
+    c[(v123 + fragment_row) * 256 + (v118 + fragment_column)] = v15.x;
+    c[(v123 + fragment_row) * 256 + (v118 + fragment_column + 1)] = v15.y;
+    c[(v123 + fragment_row) * 256 + (v119 + fragment_column)] = v16.x;
+    c[(v123 + fragment_row) * 256 + (v119 + fragment_column + 1)] = v16.y;
+    c[(v123 + fragment_row) * 256 + (v120 + fragment_column)] = v17.x;
+    c[(v123 + fragment_row) * 256 + (v120 + fragment_column + 1)] = v17.y;
+    c[(v123 + fragment_row) * 256 + (v121 + fragment_column)] = v18.x;
+    c[(v123 + fragment_row) * 256 + (v121 + fragment_column + 1)] = v18.y;
+    const int v124 = v3 + 24;
+    c[(v124 + fragment_row) * 256 + (v118 + fragment_column)] = v19.x;
+    c[(v124 + fragment_row) * 256 + (v118 + fragment_column + 1)] = v19.y;
+    c[(v124 + fragment_row) * 256 + (v119 + fragment_column)] = v20.x;
+    c[(v124 + fragment_row) * 256 + (v119 + fragment_column + 1)] = v20.y;
+    c[(v124 + fragment_row) * 256 + (v120 + fragment_column)] = v21.x;
+    c[(v124 + fragment_row) * 256 + (v120 + fragment_column + 1)] = v21.y;
+    c[(v124 + fragment_row) * 256 + (v121 + fragment_column)] = v22.x;
+    c[(v124 + fragment_row) * 256 + (v121 + fragment_column + 1)] = v22.y;
 }

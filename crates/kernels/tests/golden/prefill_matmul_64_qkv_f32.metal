@@ -16,11 +16,9 @@ kernel void prefill_matmul_64_qkv_f32(
     uint simd_group_index [[simdgroup_index_in_threadgroup]]
 ) {
     const int group_x = int(group_position.x);
-    const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     alignas(16) threadgroup float tiles[8192];
-    const int v0 = group_y * 64;
     const int v1 = group_x * 64;
     const int v2 = simd_group / 2;
     const int v3 = v2 * 32;
@@ -48,9 +46,8 @@ kernel void prefill_matmul_64_qkv_f32(
             const int v41 = v40 / 16;
             const int v42 = v40 % 16;
             const int v43 = v42 * 4;
-            const int v44 = v0 + v41;
             const int v45 = v23 + v43;
-            const float4 v46 = *(device const float4*)(a + v44 * 64 + v45);
+            const float4 v46 = *(device const float4*)(a + v41 * 64 + v45);
             *(threadgroup float4*)(tiles + v41 * 64 + v43) = v46;
         }
         for (int v47 = thread_index; v47 < 1024; v47 += 128) {
@@ -169,26 +166,25 @@ kernel void prefill_matmul_64_qkv_f32(
         v21 = v68;
         v22 = v69;
     }
-    const int v117 = v0 + v3;
     const int v118 = v1 + v5;
-    simdgroup_store(v7, c + v117 * 256 + v118, 256);
+    simdgroup_store(v7, c + v3 * 256 + v118, 256);
     const int v119 = v118 + 8;
-    simdgroup_store(v8, c + v117 * 256 + v119, 256);
+    simdgroup_store(v8, c + v3 * 256 + v119, 256);
     const int v120 = v118 + 16;
-    simdgroup_store(v9, c + v117 * 256 + v120, 256);
+    simdgroup_store(v9, c + v3 * 256 + v120, 256);
     const int v121 = v118 + 24;
-    simdgroup_store(v10, c + v117 * 256 + v121, 256);
-    const int v122 = v117 + 8;
+    simdgroup_store(v10, c + v3 * 256 + v121, 256);
+    const int v122 = v3 + 8;
     simdgroup_store(v11, c + v122 * 256 + v118, 256);
     simdgroup_store(v12, c + v122 * 256 + v119, 256);
     simdgroup_store(v13, c + v122 * 256 + v120, 256);
     simdgroup_store(v14, c + v122 * 256 + v121, 256);
-    const int v123 = v117 + 16;
+    const int v123 = v3 + 16;
     simdgroup_store(v15, c + v123 * 256 + v118, 256);
     simdgroup_store(v16, c + v123 * 256 + v119, 256);
     simdgroup_store(v17, c + v123 * 256 + v120, 256);
     simdgroup_store(v18, c + v123 * 256 + v121, 256);
-    const int v124 = v117 + 24;
+    const int v124 = v3 + 24;
     simdgroup_store(v19, c + v124 * 256 + v118, 256);
     simdgroup_store(v20, c + v124 * 256 + v119, 256);
     simdgroup_store(v21, c + v124 * 256 + v120, 256);

@@ -12,12 +12,9 @@ kernel void prefill_residual_f32(
     uint3 group_position [[threadgroup_position_in_grid]],
     uint thread_position [[thread_index_in_threadgroup]]
 ) {
-    const int group_x = int(group_position.x);
     const int group_y = int(group_position.y);
     const int thread_index = int(thread_position);
-    const int v0 = group_x * 32;
-    const int v1 = v0 + thread_index;
-    const int v2 = v1 * 4;
+    const int v2 = thread_index * 4;
     const float4 v3 = v2 < 64 ? *(device const float4*)(x + group_y * 64 + v2) : float4(0.0f);
     const float4 v4 = v2 < 64 ? *(device const float4*)(y + group_y * 64 + v2) : float4(0.0f);
     const float4 v5 = v3 + v4;

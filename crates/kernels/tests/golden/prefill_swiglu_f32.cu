@@ -2,12 +2,9 @@ extern "C" __global__ void __launch_bounds__(64) prefill_swiglu_f32(
     const float* __restrict__ gate_up,
     float* __restrict__ activation
 ) {
-    const int group_x = (int)blockIdx.x;
     const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
-    const int v0 = group_x * 64;
-    const int v1 = v0 + thread_index;
-    const int v2 = v1 * 4;
+    const int v2 = thread_index * 4;
     const float4 v3 = v2 < 160 ? *(const float4*)(gate_up + group_y * 320 + v2) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     const float4 v4 = v2 < 160 ? *(const float4*)(gate_up + group_y * 320 + v2 + 160) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     const float v6 = fabsf(v3.x);

@@ -4,9 +4,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
 use tilewright_kernels::{Shape, catalogue};
 use tilewright_tile::{Report, emit, ir, verify};
+
+use super::digest;
 
 /// Compares `text` with `tests/golden/NAME`; rewrites it when `UPDATE=1` is set.
 fn check(name: &str, text: &str) {
@@ -27,10 +28,6 @@ fn check(name: &str, text: &str) {
         expected.lines().nth(line).unwrap_or("(end)"),
         text.lines().nth(line).unwrap_or("(end)"),
     );
-}
-
-fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]

@@ -13,7 +13,9 @@ mod golden;
 mod legal;
 mod model;
 mod run;
+mod table;
 
+use sha2::{Digest, Sha256};
 use tilewright_kernels::{Shape, catalogue};
 use tilewright_tile::testing::trial::Trial;
 use tilewright_tile::{Kernel, Verified, verify};
@@ -22,6 +24,11 @@ use tilewright_tile::{Kernel, Verified, verify};
 fn kernels(shape: &Shape) -> Vec<Verified<Kernel>> {
     let all = catalogue::entries().flat_map(|entry| entry.kernels(shape));
     all.map(|(name, kernel)| verify(kernel).unwrap_or_else(|e| panic!("{name}: {e}"))).collect()
+}
+
+/// What a text is known by in committed tables.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Noise to run a kernel on; tokens, positions and counts of rows are small numbers.

@@ -3,7 +3,7 @@
 //! Nothing is folded on floats: `x + 0`, `x * 0` and `x * 1` have results that depend on `x` being a zero, an
 //! infinity or a NaN, and on the device's rounding of constants.
 
-use crate::ir::{Arithmetic, Kernel, OpKind, Origin, ValueId};
+use crate::ir::{Arithmetic, Kernel, OpKind, Origin, ValueId, neutral};
 use crate::types::{Literal, Type};
 
 pub(super) enum Known {
@@ -27,37 +27,9 @@ pub(super) fn simplify(kernel: &Kernel, kind: &OpKind) -> Option<Known> {
         (Some(Literal::U32(x)), Some(Literal::U32(y))) => {
             u32_of(*op, x, y).map(Literal::U32).map(Known::Literal)
         }
-        (Some(x), None) => left_identity(*op, x.as_i64()?).then_some(Known::Value(*b)),
-        (None, Some(y)) => right_identity(*op, y.as_i64()?).then_some(Known::Value(*a)),
+        (Some(x), None) => neutral::left(*op, x).then_some(Known::Value(*b)),
+        (None, Some(y)) => neutral::right(*op, y).then_some(Known::Value(*a)),
         _ => None,
-    }
-}
-
-const fn left_identity(op: Arithmetic, x: i64) -> bool {
-    match op {
-        Arithmetic::Add | Arithmetic::Or | Arithmetic::Xor => x == 0,
-        Arithmetic::Mul => x == 1,
-        Arithmetic::Sub
-        | Arithmetic::Div
-        | Arithmetic::Rem
-        | Arithmetic::Min
-        | Arithmetic::Max
-        | Arithmetic::And
-        | Arithmetic::Shl
-        | Arithmetic::Shr => false,
-    }
-}
-
-const fn right_identity(op: Arithmetic, y: i64) -> bool {
-    match op {
-        Arithmetic::Add
-        | Arithmetic::Sub
-        | Arithmetic::Or
-        | Arithmetic::Xor
-        | Arithmetic::Shl
-        | Arithmetic::Shr => y == 0,
-        Arithmetic::Mul | Arithmetic::Div => y == 1,
-        Arithmetic::Rem | Arithmetic::Min | Arithmetic::Max | Arithmetic::And => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where an access goes and under which condition.
 
 use crate::ir::{OpId, Place, Space, View};
-use crate::types::Scalar;
+use crate::types::{Literal, Scalar};
 
 use super::dialect::Dialect;
 use super::writer::Writer;
@@ -21,7 +21,7 @@ impl<D: Dialect> Writer<'_, D> {
 
     /// The coordinates of a place as expressions; a constant as itself.
     pub(super) fn coordinates(&self, place: &Place) -> Vec<Coordinate> {
-        let coordinate = |&value| match self.kernel.constant(value).and_then(|l| l.as_i64()) {
+        let coordinate = |&value| match self.said.constant(value).and_then(|l| l.as_i64()) {
             Some(constant) => Coordinate::Constant(constant),
             None => Coordinate::Value(self.value(value)),
         };
@@ -58,7 +58,12 @@ impl<D: Dialect> Writer<'_, D> {
     /// The condition for touching memory, if there is one.
     pub(super) fn condition(&self, op: OpId, place: &Place, coordinates: &[Coordinate]) -> Option<String> {
         let view = &self.kernel.views[place.view];
-        let mut parts: Vec<String> = place.mask.iter().map(|&m| self.value(m)).collect();
+        let mut parts: Vec<String> = place
+            .mask
+            .iter()
+            .filter(|&&m| self.said.constant(m) != Some(Literal::Bool(true)))
+            .map(|&m| self.value(m))
+            .collect();
         for (axis, guard) in self.facts.guards(op).iter().enumerate() {
             let at = coordinates[axis].text();
             parts.extend(self.inside(view, axis, guard.low, guard.high, &at, 1));

@@ -17,8 +17,8 @@ impl<D: Dialect> Writer<'_, D> {
 
     /// What of the thread's place the text mentions: what the kernel asks for, and what its printing needs.
     pub(super) fn places(&self, needed: &[Builtin]) -> Vec<Builtin> {
-        let asked = self.kernel.defs().iter().filter_map(|(_, def)| match def.origin {
-            Origin::Builtin(builtin) => Some(builtin),
+        let asked = self.kernel.defs().iter().filter_map(|(id, def)| match def.origin {
+            Origin::Builtin(builtin) if self.said.value(id) => Some(builtin),
             _ => None,
         });
         let mut places: Vec<Builtin> = asked.chain(needed.iter().copied()).collect();

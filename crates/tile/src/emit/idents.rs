@@ -7,13 +7,14 @@ use crate::ir::{Builtin, Kernel, Names, OpKind, Origin, Param, Shared, ValueId};
 
 /// Words of the two languages, and names the emitters use themselves, that a kernel may want as a name.
 const RESERVED: &str = "\
-    abs alignas asm auto bfloat blockDim blockIdx bool break case char class const constant continue cos \
-    default delete device do double e else enum exp exp2 explicit extern false fast float floor fma fmax \
-    fmin for friend goto gridDim group_position group_x group_y group_z half if inline int kernel lane \
-    lane_index log long max metal min namespace new operator precise private public register return \
-    rsqrt short signed simd_group simd_group_index sin sizeof sqrt static struct switch tanh template \
-    this thread threadIdx thread_index thread_position threadgroup true typedef typename uchar uint \
-    union unsigned using void volatile while";
+    abs alignas asm auto bfloat blockDim blockIdx bool break case char class const constant continue \
+    cos default delete device do double e else enum exp exp2 explicit extern false fast float floor \
+    fma fmax fmin for fragment_column fragment_row friend goto gridDim group_position group_x \
+    group_y group_z half if inline int kernel lane lane_index log long max metal min namespace new \
+    operator precise private public register return rsqrt short signed simd_group simd_group_index \
+    sin sizeof sqrt static struct switch tanh template this thread threadIdx thread_index \
+    thread_position threadgroup true typedef typename uchar uint union unsigned using void volatile \
+    while";
 
 /// A name for everything that appears in the text.
 pub(super) struct Idents {

@@ -17,6 +17,7 @@ mod expression;
 mod head;
 mod idents;
 mod msl;
+mod said;
 mod writer;
 
 use crate::verify::Verified;

@@ -9,11 +9,13 @@ use crate::verify::{Facts, Verified};
 use super::dialect::Dialect;
 use super::expression;
 use super::idents::Idents;
+use super::said::Said;
 
 /// Prints one kernel.
 pub(super) struct Writer<'a, D> {
     pub(super) kernel: &'a Kernel,
     pub(super) facts: &'a Facts,
+    pub(super) said: Said<'a>,
     pub(super) idents: Idents,
     pub(super) dialect: &'a D,
     text: String,
@@ -25,8 +27,8 @@ const PARTS: [&str; 4] = ["x", "y", "z", "w"];
 
 pub(super) fn write<D: Dialect>(kernel: &Verified, dialect: &D) -> String {
     let (facts, kernel) = (kernel.facts(), &**kernel);
-    let idents = Idents::new(kernel);
-    let mut writer = Writer { kernel, facts, idents, dialect, text: String::new(), depth: 0 };
+    let (said, idents) = (Said::new(kernel, facts), Idents::new(kernel));
+    let mut writer = Writer { kernel, facts, said, idents, dialect, text: String::new(), depth: 0 };
     dialect.open(&mut writer);
     writer.block(&kernel.body);
     writer.close();
@@ -62,7 +64,8 @@ impl<D: Dialect> Writer<'_, D> {
 
     /// A value in an expression.
     pub(super) fn value(&self, value: ValueId) -> String {
-        match self.kernel.constant(value) {
+        let value = self.said.stands_for(value);
+        match self.said.constant(value) {
             Some(literal) => self.dialect.literal(literal),
             None => match self.part(value) {
                 Some((vector, part)) => format!("{}.{part}", self.value(vector)),
@@ -89,7 +92,9 @@ impl<D: Dialect> Writer<'_, D> {
 
     fn block(&mut self, block: &Block) {
         for &id in block {
-            self.op(id);
+            if self.said.op(id) {
+                self.op(id);
+            }
         }
     }
 
@@ -217,9 +222,14 @@ impl<D: Dialect> Writer<'_, D> {
             (OpKind::Barrier(scope), _) => self.line(dialect.barrier(*scope)),
             (OpKind::Loop(l), _) => self.repeat(l),
             (OpKind::When(condition, body), _) => {
-                self.enter(format!("if ({})", self.value(*condition)));
+                let settled = self.said.constant(*condition).is_some();
+                if !settled {
+                    self.enter(format!("if ({})", self.value(*condition)));
+                }
                 self.block(body);
-                self.close();
+                if !settled {
+                    self.close();
+                }
             }
             // The verifier has counted results.
             (_, _) => {}

@@ -6,6 +6,7 @@
 mod kernel;
 mod memory;
 mod names;
+pub(crate) mod neutral;
 mod op;
 mod print;
 mod visit;

@@ -45,12 +45,12 @@ pub fn print(kernel: &Kernel) -> String {
     let mut pending: Vec<(usize, String)> = Vec::new();
     let close = |text: &mut String, pending: &mut Vec<(usize, String)>, depth: usize| {
         while let Some((d, line)) = pending.pop_if(|(d, _)| *d >= depth) {
-            let _ = writeln!(text, "{}{line}", "  ".repeat(d + 2));
+            put(text, d + 2, &line);
         }
     };
     kernel.walk(|id, depth| {
         close(&mut text, &mut pending, depth);
-        let _ = writeln!(text, "{}{}", "  ".repeat(depth + 1), describe(kernel, &names, id));
+        put(&mut text, depth + 1, &describe(kernel, &names, id));
         if let OpKind::Loop(l) = &kernel.ops[id].kind
             && !l.yields.is_empty()
         {
@@ -59,6 +59,27 @@ pub fn print(kernel: &Kernel) -> String {
     });
     close(&mut text, &mut pending, 0);
     text
+}
+
+/// Columns of a line, where a list can be broken.
+const COLUMNS: usize = 100;
+
+/// Writes a line; a long list goes on in lines that are set in further.
+fn put(text: &mut String, depth: usize, line: &str) {
+    let (first, further) = ("  ".repeat(depth), "  ".repeat(depth + 2));
+    let mut column = first.len();
+    text.push_str(&first);
+    for (n, item) in line.split_inclusive(", ").enumerate() {
+        if n > 0 && column + item.trim_end().len() > COLUMNS {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            text.push_str(&further);
+            column = further.len();
+        }
+        text.push_str(item);
+        column += item.len();
+    }
+    text.push('\n');
 }
 
 fn declare(kernel: &Kernel, names: &Names, view: &View) -> String {

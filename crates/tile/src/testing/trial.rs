@@ -22,7 +22,7 @@ impl Trial {
     /// Buffers that the kernel reads hold noise: floats in -1..1, bytes of all values, i32 in `integers`, u32 pairs of
     /// bf16 in -1..1. Arguments lie somewhere in their range. What it only writes is poison.
     pub fn new(kernel: &Kernel, seed: u32, integers: &RangeInclusive<i32>) -> Self {
-        let mut noise = Noise(seed.wrapping_mul(2_654_435_761).wrapping_add(12_345) | 1);
+        let mut noise = Noise::new(seed);
         let mut trial = Self { memory: Memory::new(), bound: Vec::new(), buffers: Vec::new() };
         for &param in kernel.params() {
             let scalar = kernel.scalar_of(param);
@@ -111,10 +111,20 @@ fn value(scalar: Scalar, bytes: &[u8]) -> f64 {
     }
 }
 
+/// Floats in -1..1 that look random.
+pub fn noise(count: u32, seed: u32) -> Vec<f32> {
+    let mut noise = Noise::new(seed);
+    (0..count).map(|_| noise.float()).collect()
+}
+
 /// Numbers that look random.
 pub(super) struct Noise(pub(super) u32);
 
 impl Noise {
+    fn new(seed: u32) -> Self {
+        Self(seed.wrapping_mul(2_654_435_761).wrapping_add(12_345) | 1)
+    }
+
     pub(super) fn next(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;

@@ -1,6 +1,7 @@
 //! What verification leaves for the emitters and the report.
 
-use crate::ir::{Kernel, OpId, OpKind};
+use crate::ir::{Builtin, Kernel, OpId, OpKind, Origin, ValueId};
+use crate::types::{Literal, Scalar, Type};
 
 use super::analysis::Analysis;
 
@@ -28,6 +29,7 @@ pub struct Facts {
     loops: usize,
     positive: Vec<bool>,
     wraps: Vec<bool>,
+    constants: Vec<Option<Literal>>,
 }
 
 impl Facts {
@@ -39,6 +41,7 @@ impl Facts {
             loops: 0,
             positive: vec![false; kernel.defs.len()],
             wraps: vec![true; kernel.defs.len()],
+            constants: vec![None; kernel.defs.len()],
         }
     }
 
@@ -62,13 +65,18 @@ impl Facts {
     }
 
     /// Whether an integer is never negative.
-    pub fn is_positive(&self, value: crate::ir::ValueId) -> bool {
+    pub fn is_positive(&self, value: ValueId) -> bool {
         self.positive[value.index()]
     }
 
     /// Whether a signed result may leave the range of its type and wrap around.
-    pub fn may_wrap(&self, value: crate::ir::ValueId) -> bool {
+    pub fn may_wrap(&self, value: ValueId) -> bool {
         self.wraps[value.index()]
+    }
+
+    /// The one number or truth value that a computed value, or the thread's place, can be.
+    pub fn constant(&self, value: ValueId) -> Option<Literal> {
+        self.constants[value.index()]
     }
 
     pub(super) fn finish(&mut self, kernel: &Kernel, analysis: &Analysis) {
@@ -88,6 +96,23 @@ impl Facts {
         for (id, _) in kernel.defs.iter() {
             self.wraps[id.index()] = analysis.integer(id).is_none_or(|i| i.wrapped);
             self.positive[id.index()] = analysis.integer(id).is_some_and(|i| i.span.low >= 0 && !i.wrapped);
+            self.constants[id.index()] = constant(kernel, analysis, id);
         }
+    }
+}
+
+/// Loops keep their variables, and a load stays a load, whatever is known of them.
+fn constant(kernel: &Kernel, analysis: &Analysis, value: ValueId) -> Option<Literal> {
+    let folds = match kernel.defs[value].origin {
+        Origin::Result(op, _) => kernel.ops[op].kind.is_pure(),
+        Origin::Builtin(builtin) => matches!(builtin, Builtin::Group(_) | Builtin::SimdGroup),
+        Origin::Literal(_) | Origin::Argument(_) | Origin::Index(_) | Origin::Carried(..) => false,
+    };
+    let known = analysis.integer(value).filter(|i| folds && !i.wrapped)?.span.constant()?;
+    match kernel.ty(value) {
+        Type::Scalar(Scalar::I32) => i32::try_from(known).ok().map(Literal::I32),
+        Type::Scalar(Scalar::U32) => u32::try_from(known).ok().map(Literal::U32),
+        Type::Scalar(Scalar::Bool) => Some(Literal::Bool(known != 0)),
+        Type::Scalar(_) | Type::Vector(..) | Type::Matrix(_) => None,
     }
 }

@@ -13,18 +13,6 @@ pub fn run_all(kernel: &Kernel, memory: &mut Memory, bound: &[Bound]) -> Result<
     run(&program, memory, &Dispatch { groups: kernel.launch().groups, bound })
 }
 
-/// Numbers in -1..1 that look random.
-pub fn noise(n: u32, seed: u32) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..n).map(|_| next()).collect()
-}
-
 /// Fails unless every pair is within `tolerance` of each other, relative to the larger one or one.
 pub fn assert_close(got: &[f32], expected: &[f64], tolerance: f64) {
     assert_eq!(got.len(), expected.len());

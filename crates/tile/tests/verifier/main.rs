@@ -12,6 +12,7 @@ mod control;
 mod declarations;
 mod defects;
 mod device;
+mod explain;
 mod fragments;
 mod numbers;
 mod pipeline;

@@ -26,8 +26,8 @@ fn elements(
     let (memory, _) = out.memory(view);
     [0, 1].map(|n| {
         let mut coordinates: Vec<Coordinate> = out.coordinates(place);
-        let along = if n == 0 { "(lane & 3) * 2" } else { "(lane & 3) * 2 + 1" };
-        let (row, column) = if transposed { (along, "lane / 4") } else { ("lane / 4", along) };
+        let along = if n == 0 { "fragment_column" } else { "fragment_column + 1" };
+        let (row, column) = if transposed { (along, "fragment_row") } else { ("fragment_row", along) };
         coordinates[rank - 2] = coordinates[rank - 2].plus(row);
         coordinates[rank - 1] = coordinates[rank - 1].plus(column);
         let axis = |(n, guard): (usize, &crate::verify::AxisGuard)| {

@@ -84,14 +84,20 @@ const BF16X2_TO_F32: &str = r#"__device__ __forceinline__ float2 tile_bf16x2_to_
 }
 "#;
 
+/// Two steps of the inner index at a time, in a loop that stays one: hundreds of these products stand in a kernel, and
+/// unrolled they hold twice the registers, outgrow the instruction cache and take minutes to compile. The exchange of
+/// lanes is what takes the time, not the loop.
 const MULTIPLY: &str = r#"__device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -127,7 +133,7 @@ fn reduction(op: Reduction, scalar: Scalar) -> String {
 pub(super) fn write(out: &mut Writer<'_, Cuda>) {
     let kernel = out.kernel;
     let any = |wanted: &dyn Fn(&OpKind, Option<Type>) -> bool| {
-        kernel.ops().iter().any(|(_, op)| wanted(&op.kind, op.results.first().map(|&r| kernel.ty(r))))
+        out.said.ops().any(|(id, kind)| wanted(kind, kernel.ops()[id].results.first().map(|&r| kernel.ty(r))))
     };
     let from = |scalar| {
         any(&|kind, _| match kind {

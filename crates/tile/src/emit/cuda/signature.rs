@@ -41,6 +41,9 @@ impl Dialect for Cuda {
             };
             out.line(format!("const int {} = (int){value};", builtin_name(builtin)));
         }
+        if fragments(out) {
+            out.line("const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;");
+        }
         for (id, shared) in kernel.shared().iter() {
             let (scalar, name) = (self.scalar(shared.element), out.idents.shared(id));
             out.line(format!("__shared__ __align__(16) {scalar} {name}[{}];", shared.elements));
@@ -48,13 +51,12 @@ impl Dialect for Cuda {
     }
 }
 
-/// What of the thread's place printing needs: fragments are read and written by lanes.
+/// Whether fragments are read or written, which lanes do element by element.
+fn fragments(out: &Writer<'_, Cuda>) -> bool {
+    out.said.ops().any(|(_, kind)| matches!(kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. }))
+}
+
+/// What of the thread's place printing needs.
 fn needed(out: &Writer<'_, Cuda>) -> &'static [Builtin] {
-    let fragments = |(_, op): (_, &crate::ir::Op)| {
-        matches!(op.kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. })
-    };
-    match out.kernel.ops().iter().any(fragments) {
-        true => &[Builtin::Lane],
-        false => &[],
-    }
+    if fragments(out) { &[Builtin::Lane] } else { &[] }
 }

@@ -74,8 +74,8 @@ fn scratch(out: &Writer<'_, Msl>, op: OpId) -> String {
 
 /// Whether a kernel has fragments that need `lane` and `simd_group` for their scratch.
 pub(super) fn uses_scratch(out: &Writer<'_, Msl>) -> bool {
-    out.kernel.ops().iter().any(|(id, op)| {
-        let fragment = matches!(op.kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. });
+    out.said.ops().any(|(id, kind)| {
+        let fragment = matches!(kind, OpKind::MatrixLoad { .. } | OpKind::MatrixStore { .. });
         fragment && !out.facts.is_proven(id)
     })
 }

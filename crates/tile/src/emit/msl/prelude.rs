@@ -2,7 +2,7 @@
 
 use crate::emit::dialect::Types;
 use crate::emit::writer::Writer;
-use crate::ir::OpKind;
+use crate::ir::{OpId, OpKind};
 use crate::types::Scalar;
 
 use super::Msl;
@@ -18,11 +18,11 @@ const TO_INT: [(Scalar, &str); 4] = [
 pub(super) fn write(out: &mut Writer<'_, Msl>) {
     for (to, expression) in TO_INT {
         let kernel = out.kernel;
-        let converts = |(_, op): (_, &crate::ir::Op)| match (&op.kind, op.results.first()) {
+        let converts = |(id, kind): (OpId, &OpKind)| match (kind, kernel.ops()[id].results.first()) {
             (OpKind::Cast(a), Some(&r)) => kernel.ty(*a).scalar().is_float() && kernel.ty(r).scalar() == to,
             _ => false,
         };
-        if kernel.ops().iter().any(converts) {
+        if out.said.ops().any(converts) {
             let ty = Msl.scalar(to);
             out.enter(format!("inline {ty} float_to_{ty}(float x)"));
             out.line(format!("return x != x ? {ty}(0) : {expression};"));

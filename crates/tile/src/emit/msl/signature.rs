@@ -92,10 +92,10 @@ fn vectors(out: &Writer<'_, Msl>, shared: crate::arena::Handle<crate::ir::Shared
 
 /// What of the thread's place printing needs.
 fn needed(out: &Writer<'_, Msl>) -> &'static [Builtin] {
-    let shuffles = |(_, op): (_, &crate::ir::Op)| matches!(op.kind, OpKind::Shuffle(Shuffle::Down(_), _));
+    let shuffles = |(_, kind): (_, &OpKind)| matches!(kind, OpKind::Shuffle(Shuffle::Down(_), _));
     if matrix::uses_scratch(out) {
         &[Builtin::Lane, Builtin::SimdGroup]
-    } else if out.kernel.ops().iter().any(shuffles) {
+    } else if out.said.ops().any(shuffles) {
         &[Builtin::Lane]
     } else {
         &[]

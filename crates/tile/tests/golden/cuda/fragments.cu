@@ -34,12 +34,15 @@ __device__ __forceinline__ float2 tile_f16x2_to_f32(ushort2 v) {
 
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -54,14 +57,15 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const int group_x = (int)blockIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) unsigned short edge[128];
     __shared__ __align__(16) float square[128];
     const float2 v0 = make_float2(0.0f, 0.0f);
     const int v1 = simd_group * 8;
     float2 v2 = v0;
     for (int v3 = 0; v3 < 24; v3 += 8) {
-        const ushort2 v5 = make_ushort2((v3 + (lane & 3) * 2) < n ? a[group_x * 480 + (lane / 4) * 24 + (v3 + (lane & 3) * 2)] : (unsigned short)0x0000, (v3 + (lane & 3) * 2 + 1) < n ? a[group_x * 480 + (lane / 4) * 24 + (v3 + (lane & 3) * 2 + 1)] : (unsigned short)0x0000);
-        const ushort2 v6 = make_ushort2(b[(v3 + lane / 4) * 16 + (v1 + (lane & 3) * 2)], b[(v3 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)]);
+        const ushort2 v5 = make_ushort2((v3 + fragment_column) < n ? a[group_x * 480 + fragment_row * 24 + (v3 + fragment_column)] : (unsigned short)0x0000, (v3 + fragment_column + 1) < n ? a[group_x * 480 + fragment_row * 24 + (v3 + fragment_column + 1)] : (unsigned short)0x0000);
+        const ushort2 v6 = make_ushort2(b[(v3 + fragment_row) * 16 + (v1 + fragment_column)], b[(v3 + fragment_row) * 16 + (v1 + fragment_column + 1)]);
         const float2 v7 = tile_multiply(tile_f16x2_to_f32(v5), tile_f16x2_to_f32(v6), v2);
         v2 = v7;
     }
@@ -80,12 +84,12 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const float2 v20 = make_float2(v2.x / v19.x, v2.y / v19.y);
     const float2 v21 = make_float2(v16.x + v20.x, v16.y + v20.y);
     const ushort2 v22 = make_ushort2(tile_f32_to_f16(v21.x), tile_f32_to_f16(v21.y));
-    c[group_x * 320 + (lane / 4) * 16 + (v1 + (lane & 3) * 2)] = v22.x;
-    c[group_x * 320 + (lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)] = v22.y;
+    c[group_x * 320 + fragment_row * 16 + (v1 + fragment_column)] = v22.x;
+    c[group_x * 320 + fragment_row * 16 + (v1 + fragment_column + 1)] = v22.y;
     float2 v23 = v0;
     for (int v24 = 0; v24 < 24; v24 += 8) {
-        const ushort2 v26 = make_ushort2((v24 + (lane & 3) * 2) < n ? a[group_x * 480 + (8 + lane / 4) * 24 + (v24 + (lane & 3) * 2)] : (unsigned short)0x0000, (v24 + (lane & 3) * 2 + 1) < n ? a[group_x * 480 + (8 + lane / 4) * 24 + (v24 + (lane & 3) * 2 + 1)] : (unsigned short)0x0000);
-        const ushort2 v27 = make_ushort2(b[(v24 + lane / 4) * 16 + (v1 + (lane & 3) * 2)], b[(v24 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)]);
+        const ushort2 v26 = make_ushort2((v24 + fragment_column) < n ? a[group_x * 480 + (8 + fragment_row) * 24 + (v24 + fragment_column)] : (unsigned short)0x0000, (v24 + fragment_column + 1) < n ? a[group_x * 480 + (8 + fragment_row) * 24 + (v24 + fragment_column + 1)] : (unsigned short)0x0000);
+        const ushort2 v27 = make_ushort2(b[(v24 + fragment_row) * 16 + (v1 + fragment_column)], b[(v24 + fragment_row) * 16 + (v1 + fragment_column + 1)]);
         const float2 v28 = tile_multiply(tile_f16x2_to_f32(v26), tile_f16x2_to_f32(v27), v23);
         v23 = v28;
     }
@@ -99,12 +103,12 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const float2 v36 = make_float2(v23.x / v35.x, v23.y / v35.y);
     const float2 v37 = make_float2(v33.x + v36.x, v33.y + v36.y);
     const ushort2 v38 = make_ushort2(tile_f32_to_f16(v37.x), tile_f32_to_f16(v37.y));
-    c[group_x * 320 + (8 + lane / 4) * 16 + (v1 + (lane & 3) * 2)] = v38.x;
-    c[group_x * 320 + (8 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)] = v38.y;
+    c[group_x * 320 + (8 + fragment_row) * 16 + (v1 + fragment_column)] = v38.x;
+    c[group_x * 320 + (8 + fragment_row) * 16 + (v1 + fragment_column + 1)] = v38.y;
     float2 v39 = v0;
     for (int v40 = 0; v40 < 24; v40 += 8) {
-        const ushort2 v42 = make_ushort2((16 + lane / 4) < 20 && (v40 + (lane & 3) * 2) < n ? a[group_x * 480 + (16 + lane / 4) * 24 + (v40 + (lane & 3) * 2)] : (unsigned short)0x0000, (16 + lane / 4) < 20 && (v40 + (lane & 3) * 2 + 1) < n ? a[group_x * 480 + (16 + lane / 4) * 24 + (v40 + (lane & 3) * 2 + 1)] : (unsigned short)0x0000);
-        const ushort2 v43 = make_ushort2(b[(v40 + lane / 4) * 16 + (v1 + (lane & 3) * 2)], b[(v40 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)]);
+        const ushort2 v42 = make_ushort2((16 + fragment_row) < 20 && (v40 + fragment_column) < n ? a[group_x * 480 + (16 + fragment_row) * 24 + (v40 + fragment_column)] : (unsigned short)0x0000, (16 + fragment_row) < 20 && (v40 + fragment_column + 1) < n ? a[group_x * 480 + (16 + fragment_row) * 24 + (v40 + fragment_column + 1)] : (unsigned short)0x0000);
+        const ushort2 v43 = make_ushort2(b[(v40 + fragment_row) * 16 + (v1 + fragment_column)], b[(v40 + fragment_row) * 16 + (v1 + fragment_column + 1)]);
         const float2 v44 = tile_multiply(tile_f16x2_to_f32(v42), tile_f16x2_to_f32(v43), v39);
         v39 = v44;
     }
@@ -118,10 +122,10 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const float2 v52 = make_float2(v39.x / v51.x, v39.y / v51.y);
     const float2 v53 = make_float2(v49.x + v52.x, v49.y + v52.y);
     const ushort2 v54 = make_ushort2(tile_f32_to_f16(v53.x), tile_f32_to_f16(v53.y));
-    if ((16 + lane / 4) < 20) c[group_x * 320 + (16 + lane / 4) * 16 + (v1 + (lane & 3) * 2)] = v54.x;
-    if ((16 + lane / 4) < 20) c[group_x * 320 + (16 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)] = v54.y;
-    const ushort2 v55 = make_ushort2(b[(8 + (lane & 3) * 2) * 16 + (v1 + lane / 4)], b[(8 + (lane & 3) * 2 + 1) * 16 + (v1 + lane / 4)]);
-    const ushort2 v56 = make_ushort2(b[(8 + lane / 4) * 16 + (v1 + (lane & 3) * 2)], b[(8 + lane / 4) * 16 + (v1 + (lane & 3) * 2 + 1)]);
+    if ((16 + fragment_row) < 20) c[group_x * 320 + (16 + fragment_row) * 16 + (v1 + fragment_column)] = v54.x;
+    if ((16 + fragment_row) < 20) c[group_x * 320 + (16 + fragment_row) * 16 + (v1 + fragment_column + 1)] = v54.y;
+    const ushort2 v55 = make_ushort2(b[(8 + fragment_column) * 16 + (v1 + fragment_row)], b[(8 + fragment_column + 1) * 16 + (v1 + fragment_row)]);
+    const ushort2 v56 = make_ushort2(b[(8 + fragment_row) * 16 + (v1 + fragment_column)], b[(8 + fragment_row) * 16 + (v1 + fragment_column + 1)]);
     const float2 v57 = tile_multiply(tile_f16x2_to_f32(v55), tile_f16x2_to_f32(v56), v0);
     const ushort2 v58 = make_ushort2(tile_f32_to_f16(v57.x), tile_f32_to_f16(v57.y));
     const float2 v59 = make_float2(tile_f16_to_f32(v58.x), tile_f16_to_f32(v58.y));
@@ -130,8 +134,8 @@ extern "C" __global__ void __launch_bounds__(64) fragments(
     const float2 v62 = make_float2(exp2f(v61.x), exp2f(v61.y));
     const float2 v63 = make_float2(1000.0f, 1000.0f);
     const float2 v64 = make_float2(fminf(v62.x, v63.x), fminf(v62.y, v63.y));
-    square[simd_group * 64 + (lane / 4) * 8 + ((lane & 3) * 2)] = v64.x;
-    square[simd_group * 64 + (lane / 4) * 8 + ((lane & 3) * 2 + 1)] = v64.y;
+    square[simd_group * 64 + fragment_row * 8 + fragment_column] = v64.x;
+    square[simd_group * 64 + fragment_row * 8 + (fragment_column + 1)] = v64.y;
     __syncwarp();
     const int v65 = lane / 4;
     const int v66 = lane % 4;

@@ -1,11 +1,14 @@
 __device__ __forceinline__ float2 tile_multiply(float2 a, float2 b, float2 c) {
     const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float left = __shfl_sync(0xffffffffu, k & 1 ? a.y : a.x, (lane & 28) + k / 2);
-        const float right_x = __shfl_sync(0xffffffffu, b.x, k * 4 + (lane & 3));
-        const float right_y = __shfl_sync(0xffffffffu, b.y, k * 4 + (lane & 3));
-        c = make_float2(fmaf(left, right_x, c.x), fmaf(left, right_y, c.y));
+#pragma unroll 1
+    for (int k = 0; k < 8; k += 2) {
+        const int left = (lane & 28) + k / 2, upper = k * 4 + (lane & 3), lower = upper + 4;
+        const float left_x = __shfl_sync(0xffffffffu, a.x, left);
+        const float left_y = __shfl_sync(0xffffffffu, a.y, left);
+        c.x = fmaf(left_x, __shfl_sync(0xffffffffu, b.x, upper), c.x);
+        c.y = fmaf(left_x, __shfl_sync(0xffffffffu, b.y, upper), c.y);
+        c.x = fmaf(left_y, __shfl_sync(0xffffffffu, b.x, lower), c.x);
+        c.y = fmaf(left_y, __shfl_sync(0xffffffffu, b.y, lower), c.y);
     }
     return c;
 }
@@ -20,6 +23,7 @@ extern "C" __global__ void __launch_bounds__(128) gemm(
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    const int fragment_row = lane / 4, fragment_column = (lane & 3) * 2;
     __shared__ __align__(16) float tile_a[512];
     __shared__ __align__(16) float tile_b[512];
     __shared__ __align__(16) float edge[256];
@@ -50,27 +54,27 @@ extern "C" __global__ void __launch_bounds__(128) gemm(
             tile_b[v22 * 32 + v23] = v26;
         }
         __syncthreads();
-        const float2 v27 = make_float2(tile_a[(v3 + lane / 4) * 16 + ((lane & 3) * 2)], tile_a[(v3 + lane / 4) * 16 + ((lane & 3) * 2 + 1)]);
-        const float2 v28 = make_float2(tile_b[(lane / 4) * 32 + (v5 + (lane & 3) * 2)], tile_b[(lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)]);
+        const float2 v27 = make_float2(tile_a[(v3 + fragment_row) * 16 + fragment_column], tile_a[(v3 + fragment_row) * 16 + (fragment_column + 1)]);
+        const float2 v28 = make_float2(tile_b[fragment_row * 32 + (v5 + fragment_column)], tile_b[fragment_row * 32 + (v5 + fragment_column + 1)]);
         const float2 v29 = tile_multiply(v27, v28, v7);
         const int v30 = v5 + 8;
-        const float2 v31 = make_float2(tile_b[(lane / 4) * 32 + (v30 + (lane & 3) * 2)], tile_b[(lane / 4) * 32 + (v30 + (lane & 3) * 2 + 1)]);
+        const float2 v31 = make_float2(tile_b[fragment_row * 32 + (v30 + fragment_column)], tile_b[fragment_row * 32 + (v30 + fragment_column + 1)]);
         const float2 v32 = tile_multiply(v27, v31, v8);
         const int v33 = v3 + 8;
-        const float2 v34 = make_float2(tile_a[(v33 + lane / 4) * 16 + ((lane & 3) * 2)], tile_a[(v33 + lane / 4) * 16 + ((lane & 3) * 2 + 1)]);
-        const float2 v35 = make_float2(tile_b[(lane / 4) * 32 + (v5 + (lane & 3) * 2)], tile_b[(lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)]);
+        const float2 v34 = make_float2(tile_a[(v33 + fragment_row) * 16 + fragment_column], tile_a[(v33 + fragment_row) * 16 + (fragment_column + 1)]);
+        const float2 v35 = make_float2(tile_b[fragment_row * 32 + (v5 + fragment_column)], tile_b[fragment_row * 32 + (v5 + fragment_column + 1)]);
         const float2 v36 = tile_multiply(v34, v35, v9);
-        const float2 v37 = make_float2(tile_b[(lane / 4) * 32 + (v30 + (lane & 3) * 2)], tile_b[(lane / 4) * 32 + (v30 + (lane & 3) * 2 + 1)]);
+        const float2 v37 = make_float2(tile_b[fragment_row * 32 + (v30 + fragment_column)], tile_b[fragment_row * 32 + (v30 + fragment_column + 1)]);
         const float2 v38 = tile_multiply(v34, v37, v10);
-        const float2 v39 = make_float2(tile_a[(v3 + lane / 4) * 16 + (8 + (lane & 3) * 2)], tile_a[(v3 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)]);
-        const float2 v40 = make_float2(tile_b[(8 + lane / 4) * 32 + (v5 + (lane & 3) * 2)], tile_b[(8 + lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)]);
+        const float2 v39 = make_float2(tile_a[(v3 + fragment_row) * 16 + (8 + fragment_column)], tile_a[(v3 + fragment_row) * 16 + (8 + fragment_column + 1)]);
+        const float2 v40 = make_float2(tile_b[(8 + fragment_row) * 32 + (v5 + fragment_column)], tile_b[(8 + fragment_row) * 32 + (v5 + fragment_column + 1)]);
         const float2 v41 = tile_multiply(v39, v40, v29);
-        const float2 v42 = make_float2(tile_b[(8 + lane / 4) * 32 + (v30 + (lane & 3) * 2)], tile_b[(8 + lane / 4) * 32 + (v30 + (lane & 3) * 2 + 1)]);
+        const float2 v42 = make_float2(tile_b[(8 + fragment_row) * 32 + (v30 + fragment_column)], tile_b[(8 + fragment_row) * 32 + (v30 + fragment_column + 1)]);
         const float2 v43 = tile_multiply(v39, v42, v32);
-        const float2 v44 = make_float2(tile_a[(v33 + lane / 4) * 16 + (8 + (lane & 3) * 2)], tile_a[(v33 + lane / 4) * 16 + (8 + (lane & 3) * 2 + 1)]);
-        const float2 v45 = make_float2(tile_b[(8 + lane / 4) * 32 + (v5 + (lane & 3) * 2)], tile_b[(8 + lane / 4) * 32 + (v5 + (lane & 3) * 2 + 1)]);
+        const float2 v44 = make_float2(tile_a[(v33 + fragment_row) * 16 + (8 + fragment_column)], tile_a[(v33 + fragment_row) * 16 + (8 + fragment_column + 1)]);
+        const float2 v45 = make_float2(tile_b[(8 + fragment_row) * 32 + (v5 + fragment_column)], tile_b[(8 + fragment_row) * 32 + (v5 + fragment_column + 1)]);
         const float2 v46 = tile_multiply(v44, v45, v36);
-        const float2 v47 = make_float2(tile_b[(8 + lane / 4) * 32 + (v30 + (lane & 3) * 2)], tile_b[(8 + lane / 4) * 32 + (v30 + (lane & 3) * 2 + 1)]);
+        const float2 v47 = make_float2(tile_b[(8 + fragment_row) * 32 + (v30 + fragment_column)], tile_b[(8 + fragment_row) * 32 + (v30 + fragment_column + 1)]);
         const float2 v48 = tile_multiply(v44, v47, v38);
         __syncthreads();
         v7 = v41;
@@ -80,14 +84,14 @@ extern "C" __global__ void __launch_bounds__(128) gemm(
     }
     const int v49 = v0 + v3;
     const int v50 = v1 + v5;
-    if ((v49 + lane / 4) < 40) c[(v49 + lane / 4) * 64 + (v50 + (lane & 3) * 2)] = v7.x;
-    if ((v49 + lane / 4) < 40) c[(v49 + lane / 4) * 64 + (v50 + (lane & 3) * 2 + 1)] = v7.y;
+    if ((v49 + fragment_row) < 40) c[(v49 + fragment_row) * 64 + (v50 + fragment_column)] = v7.x;
+    if ((v49 + fragment_row) < 40) c[(v49 + fragment_row) * 64 + (v50 + fragment_column + 1)] = v7.y;
     const int v51 = v50 + 8;
-    if ((v49 + lane / 4) < 40) c[(v49 + lane / 4) * 64 + (v51 + (lane & 3) * 2)] = v8.x;
-    if ((v49 + lane / 4) < 40) c[(v49 + lane / 4) * 64 + (v51 + (lane & 3) * 2 + 1)] = v8.y;
+    if ((v49 + fragment_row) < 40) c[(v49 + fragment_row) * 64 + (v51 + fragment_column)] = v8.x;
+    if ((v49 + fragment_row) < 40) c[(v49 + fragment_row) * 64 + (v51 + fragment_column + 1)] = v8.y;
     const int v52 = v49 + 8;
-    if ((v52 + lane / 4) < 40) c[(v52 + lane / 4) * 64 + (v50 + (lane & 3) * 2)] = v9.x;
-    if ((v52 + lane / 4) < 40) c[(v52 + lane / 4) * 64 + (v50 + (lane & 3) * 2 + 1)] = v9.y;
-    if ((v52 + lane / 4) < 40) c[(v52 + lane / 4) * 64 + (v51 + (lane & 3) * 2)] = v10.x;
-    if ((v52 + lane / 4) < 40) c[(v52 + lane / 4) * 64 + (v51 + (lane & 3) * 2 + 1)] = v10.y;
+    if ((v52 + fragment_row) < 40) c[(v52 + fragment_row) * 64 + (v50 + fragment_column)] = v9.x;
+    if ((v52 + fragment_row) < 40) c[(v52 + fragment_row) * 64 + (v50 + fragment_column + 1)] = v9.y;
+    if ((v52 + fragment_row) < 40) c[(v52 + fragment_row) * 64 + (v51 + fragment_column)] = v10.x;
+    if ((v52 + fragment_row) < 40) c[(v52 + fragment_row) * 64 + (v51 + fragment_column + 1)] = v10.y;
 }

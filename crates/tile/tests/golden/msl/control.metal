@@ -100,21 +100,10 @@ kernel void control(
     int v72 = 0;
     int v73 = 0;
     for (int v74 = v71; v74 < n; v74 += 64) {
-        const int v77 = v74 & 1;
-        const bool v78 = v77 == 0;
         const int v79 = int(uint(v72) + uint(1));
-        const int v80 = v78 ? v79 : v72;
-        const int v81 = int(uint(v73) + uint(1));
-        const int v82 = v78 ? v73 : v81;
-        const int v83 = v74 + 1;
-        const int v84 = v83 & 1;
-        const bool v85 = v84 == 0;
-        const int v86 = int(uint(v80) + uint(1));
-        const int v87 = v85 ? v86 : v80;
-        const int v88 = int(uint(v82) + uint(1));
-        const int v89 = v85 ? v82 : v88;
-        v72 = v87;
-        v73 = v89;
+        const int v88 = int(uint(v73) + uint(1));
+        v72 = v79;
+        v73 = v88;
     }
     const int v90 = int(uint(v72) * uint(100));
     const int v91 = int(uint(v90) + uint(v73));

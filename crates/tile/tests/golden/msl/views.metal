@@ -34,9 +34,8 @@ kernel void views(
     const float v16 = v10.z + v10.w;
     const float v17 = v13 + v16;
     y[group_x * 192 + thread_index] = v17;
-    const bool v18 = group_x > 5;
     const int v19 = thread_index * 1000;
-    const float v20 = v18 ? huge[long(v19) + 2147483648l] : 0.0f;
+    const float v20 = false ? huge[long(v19) + 2147483648l] : 0.0f;
     y[group_x * 192 + thread_index + 64] = v20;
     const int v21 = thread_index % 8;
     const float v22 = weights[group_x * 8 + v21 + 40];

@@ -96,8 +96,10 @@ fn measure(case: &Case, args: &Args, threads: usize) -> anyhow::Result<()> {
         let bar = ProgressBar::new(args.reps as u64 + 1);
         for rep in 0..=args.reps {
             bar.set_position(rep as u64);
-            let mine = ours.time(load)?;
-            let theirs = peer.as_mut().map(|peer| peer.time(load)).transpose()?;
+            // Decoding begins anew after the same prompt.
+            let again = rep > 0 && load.decode > 0;
+            let mine = ours.time(load, again)?;
+            let theirs = peer.as_mut().map(|peer| peer.time(load, again)).transpose()?;
             // The first turn warms both up.
             if rep > 0 {
                 row.ours.push(mine);

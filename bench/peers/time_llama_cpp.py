@@ -2,9 +2,10 @@
 
 usage: time_llama_cpp.py MODEL.gguf --threads N --context N
 
-Prints a JSON line when loaded. Then, for each line `{"prefill": N, "decode": M}` on standard input, runs a prompt of N
-ids and M greedy tokens after it and prints a JSON line with the seconds of both. The prompt is the driver's:
-id i is (1000 + 7919 i) mod vocabulary. Ends with standard input.
+Prints a JSON line when loaded. Then, for each line `{"prefill": N, "decode": M, "again": false}` on standard input,
+runs a prompt of N ids and M greedy tokens after it and prints a JSON line with the seconds of both. With `again` it
+takes back what was decoded after the prompt of the line before, and decodes anew. The prompt is the driver's: id i is
+(1000 + 7919 i) mod vocabulary. Ends with standard input.
 """
 import argparse, ctypes, json, os, sys, time
 
@@ -54,21 +55,27 @@ def step(context, vocab, ids):
     return int(np.ctypeslib.as_array(llama.llama_get_logits_ith(context, -1), shape=(vocab,)).argmax())
 
 
-def repetition(context, vocab, prefill, decode):
-    prompt = [(1000 + 7919 * i) % vocab for i in range(prefill)]
-    llama.llama_memory_clear(llama.llama_get_memory(context), True)
+def repetition(context, vocab, request, first):
+    """Seconds of prompt and decoding, and what was chosen; `first` is the choice after the prompt that is there."""
+    memory = llama.llama_get_memory(context)
     start = time.perf_counter()
-    token = step(context, vocab, prompt)
+    if request["again"]:
+        assert llama.llama_memory_seq_rm(memory, 0, request["prefill"], -1), "the memory keeps its last positions"
+    else:
+        prompt = [(1000 + 7919 * i) % vocab for i in range(request["prefill"])]
+        llama.llama_memory_clear(memory, True)
+        first = step(context, vocab, prompt)
     middle = time.perf_counter()
-    ids = [token]
-    for _ in range(decode):
+    ids = [first]
+    for _ in range(request["decode"]):
         ids.append(step(context, vocab, ids[-1:]))
     return middle - start, time.perf_counter() - middle, ids
 
 
 context, vocab = load()
 say(engine="llama.cpp", version=f"llama-cpp-python {llama.__version__}", vocab=vocab)
+first = None
 for line in sys.stdin:
-    request = json.loads(line)
-    prefill_s, decode_s, ids = repetition(context, vocab, request["prefill"], request["decode"])
+    prefill_s, decode_s, ids = repetition(context, vocab, json.loads(line), first)
+    first = ids[0]
     say(prefill_s=prefill_s, decode_s=decode_s, ids=ids)

@@ -11,6 +11,17 @@ use crate::simd::{LANES, Simd};
 
 use super::load::Load;
 
+/// Rows up to which time goes into reading the cache: what comes a block later is asked for meanwhile.
+const FEW: usize = 2;
+
+/// Asks for what lies `ahead` bytes after `row` and is as long.
+#[inline(always)]
+fn ask_for<S: Simd, E: Load>(s: S, row: &[E], ahead: usize) {
+    for line in (0..size_of_val(row)).step_by(64) {
+        s.prefetch(&row[0], ahead + line);
+    }
+}
+
 /// `out[r][first + key] = Σ_d queries[d][r] · keys[d][key]` for the keys of one block, `V` vectors of keys at a time.
 ///
 /// `keys` is `[head_dim, BLOCK]`. Rows lie side by side in `queries`, so that the loop needs one address for all.
@@ -22,10 +33,14 @@ pub(super) fn scores<S: Simd, E: Load, const R: usize, const V: usize>(
     out: &mut [[f32; SEGMENT]],
     first: usize,
 ) {
+    let ahead = size_of_val(keys);
     let (keys, _) = keys.as_chunks::<BLOCK>();
     for vector in (0..BLOCK / LANES).step_by(V) {
         let mut sums = [[s.splat(0.0); V]; R];
         for (keys, query) in keys.iter().zip(queries) {
+            if R <= FEW && vector == 0 {
+                ask_for(s, keys, ahead);
+            }
             let mut vectors = [s.splat(0.0); V];
             for (v, keys) in vectors.iter_mut().zip(&keys.as_chunks().0[vector..]) {
                 *v = E::load(s, keys);
@@ -67,6 +82,9 @@ pub(super) fn weighted<S: Simd, E: Load, const R: usize, const V: usize>(
     }
     let rows = values[keys.start * padded..keys.end * padded].chunks_exact(padded);
     for (key, row) in keys.zip(rows) {
+        if R <= FEW && column == 0 {
+            ask_for(s, row, BLOCK * size_of_val(row));
+        }
         let (row, _) = row[column..][..width].as_chunks();
         let mut vectors = [s.splat(0.0); V];
         for (v, row) in vectors.iter_mut().zip(row) {

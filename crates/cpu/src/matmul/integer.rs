@@ -11,6 +11,9 @@ use super::layout::{Layout, Line};
 use super::sweep::{Product, Totals};
 use crate::simd::Simd;
 
+/// Bytes ahead of a stream at which memory is asked for the next line.
+const AHEAD: usize = 1024;
+
 /// How the weights of a group lie in its lines. Every line stands for two vectors of bytes that are multiplied.
 pub(super) trait Coding {
     /// The format.
@@ -33,6 +36,13 @@ pub(super) trait Coding {
         lines: &[[Line; L]],
         x: &[[u32; M]],
     ) -> [[S::I32; V]; M];
+
+    /// The same for one row and `P` panels, of which two lines at a time are taken in turns.
+    fn row_dots<S: Simd, const P: usize>(
+        simd: S,
+        panels: [&[[Line; 2]]; P],
+        x: &[[u32; 1]],
+    ) -> [[S::I32; 2]; P];
 }
 
 /// A group's lines, `L` for every step of the inputs.
@@ -98,6 +108,26 @@ impl Coding for Int8 {
         }
         sums
     }
+
+    #[inline(always)]
+    fn row_dots<S: Simd, const P: usize>(
+        simd: S,
+        panels: [&[[Line; 2]]; P],
+        x: &[[u32; 1]],
+    ) -> [[S::I32; 2]; P] {
+        let mut sums = [[simd.splat_i32(0); 2]; P];
+        for (i, [x]) in x.iter().enumerate() {
+            for p in 0..P {
+                let lines = &panels[p][i];
+                for v in 0..2 {
+                    simd.prefetch(&lines[v], AHEAD);
+                    let w = simd.split8(simd.load_u8(&lines[v]));
+                    sums[p][v] = simd.dot8(sums[p][v], w, *x as i32);
+                }
+            }
+        }
+        sums
+    }
 }
 
 /// Eight inputs a pair of lines, each stored as weight + 8: the first four in the low halves of the bytes.
@@ -153,6 +183,42 @@ impl Coding for Int4 {
         }
         sums
     }
+
+    #[inline(always)]
+    fn row_dots<S: Simd, const P: usize>(
+        simd: S,
+        panels: [&[[Line; 2]]; P],
+        x: &[[u32; 1]],
+    ) -> [[S::I32; 2]; P] {
+        let mut sums = [[simd.splat_i32(0); 2]; P];
+        let x = x.as_chunks::<2>().0;
+        for (chunk, x) in x.chunks(SETTLE).enumerate() {
+            let mut under_way = [[simd.begin4(simd.splat_i32(0)); 2]; P];
+            for p in 0..P {
+                for v in 0..2 {
+                    under_way[p][v] = simd.begin4(sums[p][v]);
+                }
+            }
+            for (i, x) in x.iter().enumerate() {
+                for p in 0..P {
+                    let lines = &panels[p][SETTLE * chunk + i];
+                    for v in 0..2 {
+                        simd.prefetch(&lines[v], AHEAD);
+                        let w = simd.nibbles(simd.load_u8(&lines[v]));
+                        for half in 0..2 {
+                            under_way[p][v] = simd.dot4(under_way[p][v], w[half], x[half][0] as i32);
+                        }
+                    }
+                }
+            }
+            for p in 0..P {
+                for v in 0..2 {
+                    sums[p][v] = simd.end4(under_way[p][v]);
+                }
+            }
+        }
+        sums
+    }
 }
 
 /// The exact sum of a group, then one FMA, group by group.
@@ -185,6 +251,37 @@ fn tile<S: Simd, C: Coding, F: Form<L>, const L: usize, const M: usize>(
             }
         }
     }
+}
+
+/// One row with several panels: as [`tile`], group by group.
+#[inline(always)]
+fn row<S: Simd, C: Coding, const P: usize>(
+    simd: S,
+    layout: Layout,
+    panels: [&[Line]; P],
+    x: &[u32],
+) -> Totals<S, P> {
+    let mut totals = [[simd.splat(0.0); 2]; P];
+    let (mut at, mut x) = (0, x.as_chunks::<1>().0);
+    for words in layout.group_words() {
+        let count = 2 * words / C::WORDS;
+        let (heads, rest) = x.split_first_chunk().unwrap_or((&[[0; 1]; 2], &[]));
+        let (x_words, rest) = rest.split_at(words);
+        x = rest;
+        let mut groups = [&[] as &[[Line; 2]]; P];
+        for p in 0..P {
+            groups[p] = panels[p][at + 1..at + 1 + count].as_chunks().0;
+        }
+        let sums = C::row_dots::<S, P>(simd, groups, x_words);
+        for p in 0..P {
+            let scales = simd.load_bf16_pair(&panels[p][at]);
+            let mut total = [totals[p]];
+            add_group::<S, C, 1, 2>(simd, 0, [sums[p]], scales, heads, &mut total);
+            [totals[p]] = total;
+        }
+        at += 1 + count;
+    }
+    totals
 }
 
 /// Takes the bias out of a group's sums, scales them, and adds them to the totals.
@@ -228,6 +325,8 @@ fn widen<S: Simd, C: Coding>(simd: S, part: Layout, packed: &[Line], wide: &mut 
 
 impl<C: Coding> Product for C {
     const FORMAT: WeightFormat = C::FORMAT;
+    // The sums of two panels, with what one product takes, are what sixteen registers hold.
+    const STREAMS: usize = 2;
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
@@ -247,5 +346,15 @@ impl<C: Coding> Product for C {
         } else {
             tile::<S, C, Packed, 2, M>(simd, part, lines, x, totals)
         }
+    }
+
+    #[inline(always)]
+    fn row<S: Simd, const P: usize>(
+        simd: S,
+        layout: Layout,
+        panels: [&[Line]; P],
+        x: &[u32],
+    ) -> Totals<S, P> {
+        row::<S, C, P>(simd, layout, panels, x)
     }
 }

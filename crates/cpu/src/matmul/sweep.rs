@@ -22,6 +22,9 @@ pub(super) trait Product {
     /// The format.
     const FORMAT: WeightFormat;
 
+    /// Panels that one row is multiplied with at a time, 2 or 4: memory gives more to several streams than to one.
+    const STREAMS: usize;
+
     /// Brings the lines of a part into the form that is multiplied with the least work.
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]);
 
@@ -36,28 +39,13 @@ pub(super) trait Product {
     );
 
     /// The results of one row with several panels: the same as of [`tile`](Self::tile) with each.
-    #[inline(always)]
-    fn row<S: Simd, const P: usize>(
-        simd: S,
-        layout: Layout,
-        panels: [&[Line]; P],
-        x: &[u32],
-    ) -> Totals<S, P> {
-        let mut results = [[simd.splat(0.0); 2]; P];
-        for (result, panel) in results.iter_mut().zip(panels) {
-            let mut totals = [[simd.splat(0.0); 2]];
-            Self::tile::<S, 1, false>(simd, layout, panel, x, &mut totals);
-            *result = totals[0];
-        }
-        results
-    }
+    fn row<S: Simd, const P: usize>(simd: S, layout: Layout, panels: [&[Line]; P], x: &[u32])
+    -> Totals<S, P>;
 }
 
-/// Panels that one row is multiplied with at a time: memory gives more to several streams than to one.
-const STREAMS: usize = 4;
-
-/// Bytes of activations that go over a panel before the next panel: they stay in the second-level cache.
-const BLOCK_BYTES: usize = 1 << 20;
+/// Bytes of activations that go over a panel before the next panel. More would leave the near caches; with fewer, the
+/// panels come from memory more often.
+const BLOCK_BYTES: usize = 2 << 20;
 
 /// `out = inputs · matrixᵀ`, or `out +=`.
 pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out: &mut [f32], add: bool) {
@@ -77,9 +65,10 @@ pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out
     });
 }
 
-/// Ranges of rows, each a whole number of tiles within [`BLOCK_BYTES`].
+/// Ranges of rows, as few as [`BLOCK_BYTES`] allow and about equal, each a whole number of tiles.
 fn blocks(rows: usize, tile: usize, row_bytes: usize) -> Vec<Range<usize>> {
-    let size = (BLOCK_BYTES / (tile * row_bytes).max(1)).max(1) * tile;
+    let count = (rows * row_bytes).div_ceil(BLOCK_BYTES).max(1);
+    let size = rows.div_ceil(count).next_multiple_of(tile).max(1);
     (0..rows).step_by(size).map(|from| from..rows.min(from + size)).collect()
 }
 
@@ -135,10 +124,13 @@ impl<P: Product> Task<'_, '_, P> {
         let (mut next, end) = (block.cols().start, block.cols().end);
         for (_, x) in inputs.tiles(0..1) {
             while next < end {
-                next = match (end - next).div_ceil(PANEL) {
-                    STREAMS.. => streams::<S, P, STREAMS>(simd, matrix, x, block, next, add),
-                    2.. => streams::<S, P, 2>(simd, matrix, x, block, next, add),
-                    _ => streams::<S, P, 1>(simd, matrix, x, block, next, add),
+                let left = (end - next).div_ceil(PANEL);
+                next = if const { P::STREAMS >= 4 } && left >= 4 {
+                    streams::<S, P, 4>(simd, matrix, x, block, next, add)
+                } else if left >= 2 {
+                    streams::<S, P, 2>(simd, matrix, x, block, next, add)
+                } else {
+                    streams::<S, P, 1>(simd, matrix, x, block, next, add)
                 };
             }
         }
@@ -175,7 +167,13 @@ impl<P: Product> Task<'_, '_, P> {
                 (packed, lines) = lines.split_at(part.panel_lines());
                 P::widen(simd, part, packed, &mut wide.0);
                 words = words.end..words.end + part.row_words();
+                // What is widened next comes from memory meanwhile, some lines with each tile.
+                let share = packed.len().div_ceil(rows.len().div_ceil(tile_rows));
+                let mut ahead = packed.len()..2 * packed.len();
                 for ((rows, x), sums) in self.inputs.tiles(rows.clone()).zip(sums.chunks_mut(tile_rows)) {
+                    for line in ahead.by_ref().take(share) {
+                        simd.prefetch(&packed[0], line * size_of::<Line>());
+                    }
                     let tile = x.len() / layout.row_words();
                     let x = &x[words.start * tile..words.end * tile];
                     let place = Place { rows, cols: cols.clone(), add: self.add, block: &mut *self.block };

@@ -1,10 +1,14 @@
 //! The CPU device beside llama.cpp: `cargo xtask bench cpu`.
 //!
 //! Both engines hold the same seeded weights in the same number of bits and take turns, one repetition each, so that
-//! whatever the machine does meanwhile meets both. The limits of the machine are probed before and after. Random weights
-//! cost the same time as trained ones; what they say is no use to anyone.
+//! whatever the machine does meanwhile meets both. The limits of the machine are probed before and after each row. Random
+//! weights cost the same time as trained ones; what they say is no use to anyone.
 
-#![expect(clippy::print_stdout, reason = "the table goes to standard output")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the table goes to standard output, remarks beside it"
+)]
 
 mod cases;
 mod ours;
@@ -63,21 +67,19 @@ fn main() -> anyhow::Result<()> {
         Some(threads) => threads,
         None => std::thread::available_parallelism()?.get(),
     };
-    let before = Limits::measure(Isa::detect(), threads);
-    let mut rows = Vec::new();
-    for case in CASES.iter().filter(|case| args.only.as_ref().is_none_or(|only| case.name().contains(only))) {
-        rows.extend(measure(case, &args, threads)?);
-    }
-    let after = Limits::measure(Isa::detect(), threads);
-    report::print(&rows, threads, [before, after]);
-    Ok(())
+    report::heading(threads, args.reps);
+    CASES
+        .iter()
+        .filter(|case| args.only.as_ref().is_none_or(|only| case.name().contains(only)))
+        .try_for_each(|case| measure(case, &args, threads))
 }
 
-fn measure(case: &Case, args: &Args, threads: usize) -> anyhow::Result<Vec<Row>> {
+/// Times a case and prints a row for each of its loads as soon as that is done.
+fn measure(case: &Case, args: &Args, threads: usize) -> anyhow::Result<()> {
     let loads: Vec<Load> =
         case.loads.iter().copied().filter(|load| args.prefill.is_none_or(|n| n == load.prefill)).collect();
     let Some(context) = loads.iter().map(|load| load.prefill + load.decode + 8).max() else {
-        return Ok(Vec::new());
+        return Ok(());
     };
     let dir = checkpoint(case, &args.work)?;
     let mut peer = match (&args.python, case.gguf) {
@@ -86,14 +88,18 @@ fn measure(case: &Case, args: &Args, threads: usize) -> anyhow::Result<Vec<Row>>
     };
     let mut ours = Ours::open(&dir, case.weights, threads, context)?;
 
-    let mut rows = Vec::new();
+    let version = peer.as_ref().map_or("no peer", |peer| &peer.version);
+    eprintln!("{}: {}, beside {version}", case.name(), ours.plan().kernels);
     for load in loads {
-        let mut row = Row::new(case, load, ours.plan(), peer.as_ref().map(|peer| peer.version.clone()));
+        let mut row = Row::new(case, load, ours.plan());
+        let before = Limits::measure(Isa::detect(), threads);
         let bar = ProgressBar::new(args.reps as u64 + 1);
         for rep in 0..=args.reps {
             bar.set_position(rep as u64);
-            let mine = ours.time(load)?;
-            let theirs = peer.as_mut().map(|peer| peer.time(load)).transpose()?;
+            // Decoding begins anew after the same prompt.
+            let again = rep > 0 && load.decode > 0;
+            let mine = ours.time(load, again)?;
+            let theirs = peer.as_mut().map(|peer| peer.time(load, again)).transpose()?;
             // The first turn warms both up.
             if rep > 0 {
                 row.ours.push(mine);
@@ -101,9 +107,9 @@ fn measure(case: &Case, args: &Args, threads: usize) -> anyhow::Result<Vec<Row>>
             }
         }
         bar.finish_and_clear();
-        rows.push(row);
+        report::print(&row, [before, Limits::measure(Isa::detect(), threads)]);
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// The seeded checkpoint of a case, made at the first use.

@@ -30,11 +30,11 @@ impl Peer {
         Ok(peer)
     }
 
-    /// One repetition.
-    pub(crate) fn time(&mut self, load: Load) -> anyhow::Result<Times> {
+    /// One repetition; with `again`, only what is decoded, after the prompt of the repetition before.
+    pub(crate) fn time(&mut self, load: Load, again: bool) -> anyhow::Result<Times> {
         let requests = self.requests.as_mut().context("the peer has no input")?;
         let Load { prefill, decode } = load;
-        writeln!(requests, "{}", json!({"prefill": prefill, "decode": decode}))?;
+        writeln!(requests, "{}", json!({"prefill": prefill, "decode": decode, "again": again}))?;
         let reply = self.reply()?;
         let seconds = |key: &str| reply[key].as_f64().with_context(|| format!("no {key} in {reply}"));
         Ok(Times { prefill: seconds("prefill_s")?, decode: seconds("decode_s")? })

@@ -14,49 +14,46 @@ pub(crate) struct Row {
     load: Load,
     config: Config,
     bytes_per_token: u64,
-    kernels: String,
-    peer: Option<String>,
     pub(crate) ours: Vec<Times>,
     pub(crate) theirs: Vec<Times>,
 }
 
 impl Row {
-    pub(crate) fn new(case: &Case, load: Load, plan: &Plan, peer: Option<String>) -> Self {
+    pub(crate) fn new(case: &Case, load: Load, plan: &Plan) -> Self {
         Self {
             name: case.name(),
             load,
             config: case.preset.config(),
             bytes_per_token: plan.bytes_per_token,
-            kernels: plan.kernels.clone(),
-            peer,
             ours: Vec::new(),
             theirs: Vec::new(),
         }
     }
 
-    /// Lines for prefill and, where tokens were decoded, for decode. Prefill beside decode is only the way there.
-    fn lines(&self, limits: Limits) -> Vec<String> {
+    /// A line for prefill or, where tokens were decoded, for decode. Prefill beside decode is only the way there.
+    fn line(&self, limits: Limits) -> String {
         let Load { prefill, decode } = self.load;
-        if decode > 0 {
-            let rate = |times: &[Times]| Rates::of(times, |t| decode as f64 / t.decode);
-            let ours = rate(&self.ours);
-            let share = ours.median * self.bytes_per_token as f64 / limits.read;
-            vec![self.line(&format!("decode after {prefill}"), ours, rate(&self.theirs), share, "read")]
+        let rates = |times: &[Times]| match decode {
+            0 => Rates::of(times, |t| prefill as f64 / t.prefill),
+            _ => Rates::of(times, |t| decode as f64 / t.decode),
+        };
+        let (ours, theirs) = (rates(&self.ours), rates(&self.theirs));
+        let (what, share, of, limit) = if decode > 0 {
+            let read = ours.median * self.bytes_per_token as f64;
+            let limit = format!("{:.1} GB/s", limits.read / 1e9);
+            (format!("decode after {prefill}"), read / limits.read, "read", limit)
         } else {
-            let rate = |times: &[Times]| Rates::of(times, |t| prefill as f64 / t.prefill);
-            let ours = rate(&self.ours);
-            let share = ours.median / prefill as f64 * operations(&self.config, prefill) / limits.fma;
-            vec![self.line(&format!("prefill of {prefill}"), ours, rate(&self.theirs), share, "f32 peak")]
-        }
-    }
-
-    fn line(&self, what: &str, ours: Rates, theirs: Rates, share: f64, of: &str) -> String {
+            let done = ours.median / prefill as f64 * operations(&self.config, prefill);
+            let limit = format!("{:.0} GFLOP/s", limits.fma / 1e9);
+            (format!("prefill of {prefill}"), done / limits.fma, "f32 peak", limit)
+        };
         let (peer, ratio) = if self.theirs.is_empty() {
             ("–".to_owned(), "–".to_owned())
         } else {
             (theirs.to_string(), format!("{:.2} ×", ours.median / theirs.median))
         };
-        format!("| {} | {what} | {ours} | {peer} | {ratio} | {:.0} % of {of} |", self.name, share * 100.0)
+        let share = format!("{:.0} % of {of}", share * 100.0);
+        format!("| {} | {what} | {ours} | {peer} | {ratio} | {share} | {limit} |", self.name)
     }
 }
 
@@ -83,21 +80,17 @@ impl std::fmt::Display for Rates {
     }
 }
 
-/// Prints the table with the limits it is held against: the larger of both probes, so that no share flatters.
-pub(crate) fn print(rows: &[Row], threads: usize, probes: [Limits; 2]) {
-    let [before, after] = probes;
-    let gib = |limits: Limits| format!("{:.1} GB/s, {:.0} GFLOP/s", limits.read / 1e9, limits.fma / 1e9);
-    println!("{threads} threads; limits before: {}; after: {}.", gib(before), gib(after));
-    let versions = rows.iter().find_map(|row| Some((&row.kernels, row.peer.as_ref()?)));
-    if let Some((kernels, peer)) = versions {
-        println!("Ours: {kernels}. Peer: {peer}.");
-    }
-    println!("Tokens a second: median (least–most) of {}.", rows.first().map_or(0, |row| row.ours.len()));
+/// Prints what stands above the rows.
+pub(crate) fn heading(threads: usize, reps: usize) {
+    println!("{threads} threads. Tokens a second: median (least–most) of {reps}.");
     println!();
-    println!("| model, weights | load | ours | llama.cpp | ratio | share of the machine |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    println!("| model, weights | load | ours | llama.cpp | ratio | share of the machine | its limits |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+}
+
+/// Prints a row with the limits it is held against: the larger of the probes before and after it, so that no share
+/// flatters.
+pub(crate) fn print(row: &Row, [before, after]: [Limits; 2]) {
     let limits = Limits { read: before.read.max(after.read), fma: before.fma.max(after.fma) };
-    for line in rows.iter().flat_map(|row| row.lines(limits)) {
-        println!("{line}");
-    }
+    println!("{}", row.line(limits));
 }

@@ -119,7 +119,7 @@ fn prefill(model: &mut CudaModel, length: usize) -> Result<(), Refusal> {
     let ids = ids(model, length);
     let mut logits = vec![0.0; model.config().vocab];
     let mut times = Vec::new();
-    for trial in 0..=3 {
+    for trial in 0..=TRIALS {
         let sequence = model.create(length)?;
         let start = Instant::now();
         model.prefill(sequence, &ids, LogitSink::Last(&mut logits), &Cancel::default())?;
@@ -147,8 +147,19 @@ fn together(model: &mut CudaModel, batch: usize) -> Result<(), Refusal> {
             times.push(start.elapsed());
         }
     }
+    report(&format!("a step of {batch} sequences after 512, logits on the host"), &times, batch);
+    times.clear();
+    for trial in 0..=TRIALS {
+        sequences.iter().for_each(|s| model.truncate(*s, 512));
+        let steps: Vec<Step> = sequences.iter().map(|s| Step { sequence: *s, token: 5 }).collect();
+        let start = Instant::now();
+        model.greedy_together(&steps, 32, &[])?;
+        if trial > 0 {
+            times.push(start.elapsed());
+        }
+    }
     sequences.into_iter().for_each(|s| model.release(s));
-    report(&format!("a step of {batch} sequences after 512"), &times, batch);
+    report(&format!("32 greedy steps of {batch} sequences after 512"), &times, 32 * batch);
     Ok(())
 }
 

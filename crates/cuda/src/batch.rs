@@ -10,33 +10,43 @@ use tilewright_model::{Config, Refusal};
 
 use crate::device::{Buffer, Device};
 use crate::gpu::Gpu;
-use crate::hopper::{
-    Product, RowMaps, STREAM_ROWS, Streams, WeightMaps, kernel, row_maps,
-};
+use crate::hopper::{DEPTH, RowMaps, STREAM_ROWS, WeightMaps, kernel, row_maps, size_of_rows};
+use crate::kv::BLOCK;
 use crate::raw::launch::Arg;
-use crate::raw::overlap::{Graph, Shape};
+use crate::raw::overlap::{Graph, Shape, TensorMap};
 use crate::stages::Row;
 use crate::weights::Weights;
 
 /// Steps whose ids are kept; `WINDOW` of `native/batch.cu`.
 pub(crate) const WINDOW: usize = 16;
-/// Positions of an item of attention; `SPAN` of `native/batch.cu`.
-const SPAN: usize = 128;
 /// Blocks that share a row of logits; `SHARES` of `native/batch.cu`.
 const SHARES: usize = 32;
+/// A warpgroup that multiplies and four warps that send.
+const STREAM_THREADS: u32 = 256;
+/// Stages of the rings: of QKV, of o and down, of gate and up, of the head.
+const QKV_STAGES: u32 = 4;
+const ADD_STAGES: u32 = 8;
+const GATE_UP_STAGES: u32 = 8;
+const HEAD_STAGES: u32 = 8;
+
+/// One kernel for 8, 16 and 32 rows.
+type Sizes = [CudaFunction; 3];
 
 /// Kernels and what lies between them.
 pub(crate) struct Batch {
-    add_norm: CudaFunction,
-    rotate: CudaFunction,
+    embed: CudaFunction,
+    qkv: Sizes,
     attend: CudaFunction,
+    add: Sizes,
+    gate_up: Sizes,
+    head: Sizes,
     choose: CudaFunction,
-    pub(crate) streams: Streams,
-    blocks: u32,
+    multiprocessors: u32,
     rows: Buffer,
     tokens: Buffer,
+    /// The residual stream, and sums of its squares.
     x: Buffer,
-    partial: Buffer,
+    squares: Buffer,
     y: Buffer,
     queries: Buffer,
     attended: Buffer,
@@ -45,6 +55,7 @@ pub(crate) struct Batch {
     best: Buffer,
     arrived: Buffer,
     out: Buffer,
+    /// Of `y`, `attended` and `product`.
     maps: [RowMaps; 3],
     /// Partial results of attention, and how many items a row's head may have.
     parts: Buffer,
@@ -62,11 +73,10 @@ impl Batch {
     ) -> Result<Self, Refusal> {
         let most = STREAM_ROWS;
         let (h, q, i) = (config.hidden, config.q_width(), config.intermediate);
-        let streams = Streams::new(module, gpu)?;
-        let qkv = q + 2 * config.kv_width();
-        let partial =
-            [(qkv, h), (h, q), (h, i)].map(|(outputs, columns)| streams.splits(outputs, columns) as usize * outputs);
-        let partial = partial.into_iter().max().unwrap_or(0) * most * 4;
+        let sizes = |name: &str, tall: u32, stages: u32| {
+            let get = |size| kernel(module, &format!("{name}_{}", 8 << size), ring(size, tall, stages));
+            Ok::<_, Refusal>([get(0)?, get(1)?, get(2)?])
+        };
         let (y, attended, product) =
             (device.zeros(most * h * 2)?, device.zeros(most * q * 2)?, device.zeros(most * i * 2)?);
         let maps = [
@@ -75,16 +85,18 @@ impl Batch {
             row_maps(product.address, most, i)?,
         ];
         Ok(Self {
-            add_norm: kernel(module, "add_norm", 0)?,
-            rotate: kernel(module, "rotate_rows", 0)?,
-            attend: kernel(module, "attend_rows", 0)?,
+            embed: kernel(module, "embed_rows", 0)?,
+            qkv: sizes("qkv_rows", 2, QKV_STAGES)?,
+            attend: kernel(module, "attend_rows", attend_shared(config))?,
+            add: sizes("add_rows", 1, ADD_STAGES)?,
+            gate_up: sizes("gate_up_rows", 1, GATE_UP_STAGES)?,
+            head: sizes("head_rows", 1, HEAD_STAGES)?,
             choose: kernel(module, "choose", 0)?,
-            streams,
-            blocks: gpu.multiprocessors as u32 * 2,
+            multiprocessors: gpu.multiprocessors as u32,
             rows: device.zeros(most * size_of::<Row>())?,
             tokens: device.zeros(most * 4)?,
             x: device.zeros(most * h * 4)?,
-            partial: device.zeros(partial)?,
+            squares: device.zeros(most * h / 8 * 4)?,
             y,
             queries: device.zeros(most * q * 4)?,
             attended,
@@ -109,7 +121,8 @@ impl Batch {
         positions: usize,
         rope: u64,
     ) -> Result<(), Refusal> {
-        let items = positions.div_ceil(SPAN);
+        // `item_count` of `native/batch.cu`.
+        let items = (positions.div_ceil(BLOCK) + 8).div_ceil(16);
         if items > self.items || rope != self.rope {
             device.wait()?;
             self.graphs.clear();
@@ -123,8 +136,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Appends a token to each row's sequence, `steps` times, from the second time on the id of the greatest logit: those ids,
-    /// `[steps][rows]`. Up to [`WINDOW`] steps; the last one's logits stay in `logits`, the last ids are not yet appended.
+    /// Appends a token to each row's sequence, `steps` times, up to [`WINDOW`], from the second time on the id of the greatest
+    /// logit. The last step's logits stay in `logits`; the ids it chose are not yet appended.
     pub(crate) fn run(
         &mut self,
         device: &Device,
@@ -147,7 +160,12 @@ impl Batch {
     }
 
     /// The ids that the last run's steps chose, for each row in turn; `rows` as that run had them.
-    pub(crate) fn chosen(&self, device: &Device, rows: &[Row], steps: usize) -> Result<Vec<Vec<u32>>, Refusal> {
+    pub(crate) fn chosen(
+        &self,
+        device: &Device,
+        rows: &[Row],
+        steps: usize,
+    ) -> Result<Vec<Vec<u32>>, Refusal> {
         let mut ids = vec![0u32; WINDOW * STREAM_ROWS];
         device.read(&self.out, 0, bytemuck::cast_slice_mut(&mut ids))?;
         let of = |(index, row): (usize, &Row)| {
@@ -164,43 +182,45 @@ impl Batch {
         (weights, maps): (&Weights, &WeightMaps),
         count: usize,
     ) -> Result<(), Refusal> {
+        let size = size_of_rows(count);
         let (h, q, i) = (config.hidden, config.q_width(), config.intermediate);
-        let qkv = q + 2 * config.kv_width();
         let [y, attended, product] = &self.maps;
-        let partial = |input, weights, outputs, columns| {
-            let splits = self.streams.splits(outputs, columns);
-            let out = self.partial.address;
-            let rows = (0, count);
-            self.streams
-                .multiply(device, &Product { input, weights, out, outputs, columns, splits, rows })
-                .map(|()| splits)
+        let gain = |index: usize| weights.norms.address + (index * h * 4) as u64;
+        // `Stream` of `native/batch.cu`.
+        let stream = |gain: u64| {
+            Arg::Words(Box::new([self.x.address, gain, self.y.address, self.squares.address]))
         };
-        let mut splits = 0;
+        let args = [Arg::U64(self.tokens.address), Arg::U64(weights.embedding.address), stream(gain(0))];
+        device.start(&self.embed, grid(count as u32, 1, 256, 0), false, &args)?;
+        let add = |input: &RowMaps, map: &TensorMap, columns: usize, gain: u64| {
+            let blocks = h.div_ceil(64) as u32;
+            let splits = self.splits(blocks, columns);
+            let shape = grid(blocks, splits, STREAM_THREADS, ring(size, 1, ADD_STAGES));
+            let mut args = vec![Arg::Map(Box::new(input[size])), Arg::Map(Box::new(*map)), stream(gain)];
+            args.extend([columns as u32, ADD_STAGES, count as u32].map(Arg::U32));
+            device.start(&self.add[size], Shape { cluster: (1, splits), ..shape }, true, &args)
+        };
         for (index, layer) in maps.layers.iter().enumerate() {
-            self.norm(device, config, weights, (2 * index, splits), count)?;
-            let parts = partial(y, &layer.qkv, qkv, h)?;
-            self.rotate(device, config, weights, (index, parts), count)?;
+            self.qkv(device, config, (weights, &layer.qkv), index, count)?;
+            let mut args = [&self.queries, &self.rows, &self.parts, &self.arrived, &self.attended]
+                .map(|b| Arg::U64(b.address))
+                .to_vec();
+            args.extend([index as u32, count as u32, self.items as u32].map(Arg::U32));
+            let shape = grid(3 * self.multiprocessors, 1, 160, attend_shared(config));
+            device.start(&self.attend, shape, true, &args)?;
+            add(attended, &layer.o, q, gain(2 * index + 1))?;
             let args = [
-                Arg::U64(self.queries.address),
-                Arg::U64(self.rows.address),
-                Arg::U64(self.parts.address),
-                Arg::U64(self.arrived.address),
-                Arg::U64(self.attended.address),
-                Arg::U32(index as u32),
-                Arg::U32(count as u32),
-                Arg::U32(self.items as u32),
+                Arg::Map(Box::new(y[size])),
+                Arg::Map(Box::new(layer.paired)),
+                Arg::U64(self.squares.address),
+                Arg::U64(self.product.address),
+                Arg::U32(GATE_UP_STAGES),
             ];
-            device.start(&self.attend, grid(self.blocks, 1, 256), true, &args)?;
-            splits = partial(attended, &layer.o, h, q)?;
-            self.norm(device, config, weights, (2 * index + 1, splits), count)?;
-            self.streams.gate_up(device, y, &layer.paired, self.product.address, (count, i))?;
-            splits = partial(product, &layer.down, h, i)?;
+            let shape = grid(i.div_ceil(32) as u32, 1, STREAM_THREADS, ring(size, 1, GATE_UP_STAGES));
+            device.start(&self.gate_up[size], shape, true, &args)?;
+            add(product, &layer.down, i, gain(2 * index + 2))?;
         }
-        self.norm(device, config, weights, (2 * maps.layers.len(), splits), count)?;
-        let (out, rows) = (self.logits.address, (0, count));
-        let (outputs, columns) = (config.vocab, h);
-        let head = Product { input: y, weights: &maps.head, out, outputs, columns, splits: 1, rows };
-        self.streams.multiply(device, &head)?;
+        self.multiply_head(device, config, maps, y, (0, count), self.squares.address)?;
         let arrived = self.arrived.address + (STREAM_ROWS * config.kv_heads * 4) as u64;
         let args = [
             self.logits.address,
@@ -210,59 +230,74 @@ impl Batch {
             self.out.address,
             self.rows.address,
         ];
-        device.start(&self.choose, grid(SHARES as u32, count as u32, 256), true, &args.map(Arg::U64))
+        device.start(&self.choose, grid(SHARES as u32, count as u32, 256, 0), true, &args.map(Arg::U64))
     }
 
-    fn norm(
+    fn qkv(
         &self,
         device: &Device,
         config: &Config,
-        weights: &Weights,
-        (index, splits): (usize, u32),
-        count: usize,
-    ) -> Result<(), Refusal> {
-        let first = index == 0;
-        let args = [
-            Arg::U64(self.x.address),
-            Arg::U64(self.partial.address),
-            Arg::U32(splits),
-            Arg::U64(weights.norms.address + (index * config.hidden * 4) as u64),
-            Arg::U64(self.y.address),
-            Arg::U64(if first { self.tokens.address } else { 0 }),
-            Arg::U64(weights.embedding.address),
-        ];
-        device.start(&self.add_norm, grid(count as u32, 1, 256), !first, &args)
-    }
-
-    fn rotate(
-        &self,
-        device: &Device,
-        config: &Config,
-        weights: &Weights,
-        (index, splits): (usize, u32),
+        (weights, map): (&Weights, &TensorMap),
+        index: usize,
         count: usize,
     ) -> Result<(), Refusal> {
         let head_norm = |which: usize| {
             let norms = weights.head_norms.as_ref().map_or(0, |b| b.address);
             norms + ((2 * index + which) * config.head_dim * 4) as u64
         };
-        let args = [
-            Arg::U64(self.partial.address),
-            Arg::U32(splits),
-            Arg::U64(weights.layers[index].qkv_bias.as_ref().map_or(0, |b| b.address)),
-            Arg::U64(head_norm(0)),
-            Arg::U64(head_norm(1)),
-            Arg::U64(self.rope),
-            Arg::U64(self.queries.address),
-            Arg::U64(self.rows.address),
-            Arg::U32(index as u32),
-            Arg::U32(count as u32),
+        let size = size_of_rows(count);
+        let blocks = (config.q_width() + 2 * config.kv_width()).div_ceil(128) as u32;
+        let splits = self.splits(blocks, config.hidden);
+        // `Rotate` of `native/batch.cu`.
+        let rotate = [
+            self.squares.address,
+            weights.layers[index].qkv_bias.as_ref().map_or(0, |b| b.address),
+            head_norm(0),
+            head_norm(1),
+            self.rope,
+            self.queries.address,
+            self.rows.address,
+            index as u64 | (count as u64) << 32,
         ];
-        let heads = (config.heads + 2 * config.kv_heads) as u32;
-        device.start(&self.rotate, grid(heads.div_ceil(4), count as u32, 128), true, &args)
+        let args = [
+            Arg::Map(Box::new(self.maps[0][size])),
+            Arg::Map(Box::new(*map)),
+            Arg::Words(Box::new(rotate)),
+            Arg::U32(QKV_STAGES),
+        ];
+        let shape = grid(blocks, splits, STREAM_THREADS, ring(size, 2, QKV_STAGES));
+        device.start(&self.qkv[size], Shape { cluster: (1, splits), ..shape }, true, &args)
     }
 
-    /// Logits of `count` rows of `input`, at most [`STREAM_ROWS`], from row `first` on.
+    /// Blocks of a cluster that share a tile's columns: as many as keep the GPU busy, of the matrix's shape alone.
+    fn splits(&self, blocks: u32, columns: usize) -> u32 {
+        let most = (self.multiprocessors / blocks).min((columns as u32).div_ceil(DEPTH)).clamp(1, 8);
+        1 << most.ilog2()
+    }
+
+    fn multiply_head(
+        &self,
+        device: &Device,
+        config: &Config,
+        maps: &WeightMaps,
+        input: &RowMaps,
+        (first, count): (usize, usize),
+        squares: u64,
+    ) -> Result<(), Refusal> {
+        let size = size_of_rows(count);
+        let args = [
+            Arg::Map(Box::new(input[size])),
+            Arg::Map(Box::new(maps.head)),
+            Arg::U64(squares),
+            Arg::U64(self.logits.address),
+            Arg::U32(HEAD_STAGES),
+            Arg::U32(first as u32),
+        ];
+        let blocks = (config.vocab.div_ceil(64) as u32).min(2 * self.multiprocessors);
+        device.start(&self.head[size], grid(blocks, 1, STREAM_THREADS, ring(size, 1, HEAD_STAGES)), true, &args)
+    }
+
+    /// Logits of `count` normed rows of `input`, at most [`STREAM_ROWS`], from row `first` on.
     pub(crate) fn head(
         &self,
         device: &Device,
@@ -272,20 +307,24 @@ impl Batch {
         rows: (usize, usize),
         out: &mut [f32],
     ) -> Result<(), Refusal> {
-        let product = Product {
-            input,
-            weights: &maps.head,
-            out: self.logits.address,
-            outputs: config.vocab,
-            columns: config.hidden,
-            splits: 1,
-            rows,
-        };
-        self.streams.multiply(device, &product)?;
+        self.multiply_head(device, config, maps, input, rows, 0)?;
         device.read(&self.logits, 0, bytemuck::cast_slice_mut(out))
     }
 }
 
-fn grid(x: u32, y: u32, threads: u32) -> Shape {
-    Shape { blocks: (x, y, 1), threads, shared: 0 }
+/// Bytes of a ring of stages with 64 * `tall` rows of weights and the rows of a size, aligned; what a block's cluster reads
+/// of its sums fits too.
+fn ring(size: usize, tall: u32, stages: u32) -> u32 {
+    let rows = 8 << size;
+    1024 + (stages * (tall * 8192 + rows * 128)).max(rows * (64 * tall + 4) * 4)
+}
+
+/// Bytes of attention's ring, aligned.
+fn attend_shared(config: &Config) -> u32 {
+    let slots = if config.head_dim > 64 { 4 } else { 8 };
+    (slots * 4 * BLOCK * config.head_dim + 128) as u32
+}
+
+fn grid(x: u32, y: u32, threads: u32, shared: u32) -> Shape {
+    Shape { blocks: (x, y, 1), threads, shared, cluster: (1, 1) }
 }

@@ -8,8 +8,8 @@ use tilewright_model::{Config, Refusal, WeightFormat};
 
 use crate::device::{Device, function};
 use crate::gpu::{Gpu, failed};
-use crate::raw::launch::{Arg, allow_shared};
-use crate::raw::overlap::{Shape, TensorMap, tensor_map};
+use crate::raw::launch::allow_shared;
+use crate::raw::overlap::{TensorMap, tensor_map};
 use crate::weights::Weights;
 
 /// Columns that a copy of the kernels takes: 128 bytes of bf16.
@@ -28,20 +28,6 @@ pub(crate) struct Chunk {
     pub(crate) room: u32,
 }
 
-/// `Heads` of `native/prefill.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Heads {
-    pub(crate) bias: u64,
-    pub(crate) q_norm: u64,
-    pub(crate) k_norm: u64,
-    pub(crate) rope: u64,
-    pub(crate) queries: u64,
-    pub(crate) keys: u64,
-    pub(crate) values: u64,
-    pub(crate) layer: u64,
-}
-
 /// Why the kernels cannot take a model on a GPU, or nothing.
 pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gpu: &Gpu) -> Option<String> {
     if gpu.capability != (9, 0) {
@@ -50,8 +36,8 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         Some("they want weights and KV cache in bf16".to_owned())
     } else if !matches!(config.head_dim, 64 | 128) {
         Some("they want a head_dim of 64 or 128".to_owned())
-    } else if config.group() > 16 {
-        Some("they take up to 16 query heads a KV head".to_owned())
+    } else if config.group() * config.head_dim > 1280 {
+        Some("they take up to 1,280 dims of queries a KV head".to_owned())
     } else if !config.hidden.is_multiple_of(8) || !config.intermediate.is_multiple_of(8) {
         Some("they want widths that are multiples of 8".to_owned())
     } else if config.hidden > 16384 {
@@ -120,18 +106,8 @@ pub(crate) fn kernel(module: &Arc<CudaModule>, name: &str, shared: u32) -> Resul
     Ok(function)
 }
 
-/// Products of up to 32 rows that read every weight once, for 8, 16 or 32 rows.
-pub(crate) struct Streams {
-    functions: [CudaFunction; 3],
-    gate_up: [CudaFunction; 3],
-    /// Blocks that keep the memory busy.
-    blocks: u32,
-}
-
 /// Most rows that read the weights together.
 pub(crate) const STREAM_ROWS: usize = 32;
-const STREAM_THREADS: u32 = 160;
-const STREAM_STAGES: u32 = 8;
 
 /// The input of a product as the copy engine finds it, for 8, 16 or 32 rows.
 pub(crate) type RowMaps = [TensorMap; 3];
@@ -151,78 +127,4 @@ pub(crate) fn row_maps(address: u64, rows: usize, columns: usize) -> Result<RowM
         matrix(address, rows, columns, 16)?,
         matrix(address, rows, columns, 32)?,
     ])
-}
-
-fn stream_shared(size: usize) -> u32 {
-    1024 + STREAM_STAGES * (8192 + (8 << size) * 128)
-}
-
-/// One product of few rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Product<'a> {
-    pub(crate) input: &'a RowMaps,
-    pub(crate) weights: &'a TensorMap,
-    pub(crate) out: u64,
-    pub(crate) outputs: usize,
-    pub(crate) columns: usize,
-    /// Parts of the columns that are summed up apart.
-    pub(crate) splits: u32,
-    /// The first row, and how many.
-    pub(crate) rows: (usize, usize),
-}
-
-impl Streams {
-    pub(crate) fn new(module: &Arc<CudaModule>, gpu: &Gpu) -> Result<Self, Refusal> {
-        let get = |name: &str, size: usize| {
-            kernel(module, &format!("{name}_{}", 8 << size), stream_shared(size))
-        };
-        let three = |name: &str| Ok::<_, Refusal>([get(name, 0)?, get(name, 1)?, get(name, 2)?]);
-        let blocks = gpu.multiprocessors as u32 * 2;
-        Ok(Self { functions: three("stream")?, gate_up: three("gate_up_rows")?, blocks })
-    }
-
-    /// Parts in which a matrix's columns are summed up: as many as keep the GPU busy, of the matrix's shape alone.
-    pub(crate) fn splits(&self, outputs: usize, columns: usize) -> u32 {
-        let blocks = outputs.div_ceil(64) as u32;
-        (self.blocks / 2 / blocks).clamp(1, 8).min((columns as u32).div_ceil(DEPTH))
-    }
-
-    pub(crate) fn multiply(&self, device: &Device, product: &Product<'_>) -> Result<(), Refusal> {
-        let Product { input, weights, out, outputs, columns, splits, rows: (first, count) } = *product;
-        let size = size_of_rows(count);
-        let blocks = (outputs.div_ceil(64) as u32).min(self.blocks);
-        let shape =
-            Shape { blocks: (blocks, splits, 1), threads: STREAM_THREADS, shared: stream_shared(size) };
-        let args = [
-            Arg::Map(Box::new(input[size])),
-            Arg::Map(Box::new(*weights)),
-            Arg::U64(out),
-            Arg::U32(outputs as u32),
-            Arg::U32(columns as u32),
-            Arg::U32(STREAM_STAGES),
-            Arg::U32(first as u32),
-        ];
-        device.start(&self.functions[size], shape, true, &args)
-    }
-
-    /// `silu(gate) * up` of `rows` rows, `[rows, intermediate]` in bf16.
-    pub(crate) fn gate_up(
-        &self,
-        device: &Device,
-        input: &RowMaps,
-        paired: &TensorMap,
-        out: u64,
-        (rows, intermediate): (usize, usize),
-    ) -> Result<(), Refusal> {
-        let size = size_of_rows(rows);
-        let blocks = intermediate.div_ceil(32) as u32;
-        let shape = Shape { blocks: (blocks, 1, 1), threads: STREAM_THREADS, shared: stream_shared(size) };
-        let args = [
-            Arg::Map(Box::new(input[size])),
-            Arg::Map(Box::new(*paired)),
-            Arg::U64(out),
-            Arg::U32(STREAM_STAGES),
-        ];
-        device.start(&self.gate_up[size], shape, true, &args)
-    }
 }

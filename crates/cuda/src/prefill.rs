@@ -9,7 +9,7 @@ use cudarc::driver::{CudaFunction, CudaModule};
 use tilewright_model::{Config, Refusal};
 
 use crate::device::{Buffer, Device};
-use crate::hopper::{Chunk, Heads, LayerMaps, WeightMaps, kernel, matrix};
+use crate::hopper::{Chunk, LayerMaps, WeightMaps, kernel, matrix};
 use crate::raw::launch::Arg;
 use crate::raw::overlap::{Graph, Shape, TensorMap};
 use crate::weights::Weights;
@@ -22,7 +22,6 @@ const PARTS: usize = 4;
 const FEW_TILES: usize = 66;
 const STAGE: u32 = 32 << 10;
 const MULTIPLY_THREADS: u32 = 288;
-const FLASH_THREADS: u32 = 384;
 
 /// Which rows are wanted after the last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -221,7 +220,11 @@ impl Prefill {
                 chunk.clone(),
                 Arg::U32(last.into()),
             ];
-            let shape = grid(config.heads as u32, tiles, 1, FLASH_THREADS, flash_shared(config));
+            // Blocks of one warpgroup where two would leave multiprocessors without work.
+            let groups = if config.heads as u32 * tiles <= 132 { 1 } else { 2 };
+            let tall = if last { 1 } else { tiles * 2 / groups };
+            let threads = 128 * (groups + 1);
+            let shape = grid(config.heads as u32, tall, 1, threads, flash_shared(config));
             device.start(&self.flash, shape, true, &args)?;
             splits =
                 self.add(device, config, (&self.maps.attended, &layer.o), config.q_width(), (tiles, last))?;
@@ -234,7 +237,7 @@ impl Prefill {
                 Arg::U32(3),
                 Arg::U32(last.into()),
             ];
-            let shape = grid(tiles, i.div_ceil(64) as u32, 1, MULTIPLY_THREADS, ring(3));
+            let shape = multiply(tiles, i.div_ceil(64) as u32, 1, 3);
             device.start(&self.multiply_gate_up, shape, true, &args)?;
             splits = self.add(device, config, (&self.maps.product, &layer.down), i, (tiles, last))?;
         }
@@ -278,27 +281,21 @@ impl Prefill {
             let norms = weights.head_norms.as_ref().map_or(0, |b| b.address);
             norms + ((2 * index + which) * config.head_dim * 4) as u64
         };
-        let heads = Heads {
-            bias: weights.layers[index].qkv_bias.as_ref().map_or(0, |b| b.address),
-            q_norm: head_norm(0),
-            k_norm: head_norm(1),
-            rope: self.rope,
-            queries: self.queries.address,
-            keys: self.keys.address,
-            values: self.values.address,
-            layer: index as u64,
-        };
+        let bias = weights.layers[index].qkv_bias.as_ref().map_or(0, |b| b.address);
+        let (queries, keys, values) = (self.queries.address, self.keys.address, self.values.address);
+        // `Heads` of `native/prefill.cu`.
+        let heads = [bias, head_norm(0), head_norm(1), self.rope, queries, keys, values, index as u64];
         let columns = (config.q_width() + 2 * config.kv_width()).div_ceil(TILE) as u32;
         // Where blocks are few, one a multiprocessor with a longer ring.
         let stages = if tiles(rows) * columns <= 132 { 6 } else { 3 };
         let args = [
             Arg::Map(Box::new(self.maps.y)),
             Arg::Map(Box::new(layer.qkv)),
-            Arg::Heads(Box::new(heads)),
+            Arg::Words(Box::new(heads)),
             Arg::U64(self.input.address),
             Arg::U32(stages),
         ];
-        let shape = grid(tiles(rows), columns, 1, MULTIPLY_THREADS, ring(stages));
+        let shape = multiply(tiles(rows), columns, 1, stages);
         device.start(&self.multiply_qkv, shape, true, &args)
     }
 
@@ -323,7 +320,7 @@ impl Prefill {
         args.push(Arg::U32(last.into()));
         let (function, parts) =
             if few { (&self.multiply_part, PARTS as u32) } else { (&self.multiply_add, 1) };
-        device.start(function, grid(tiles, columns, parts, MULTIPLY_THREADS, ring(6)), true, &args)?;
+        device.start(function, multiply(tiles, columns, parts, 6), true, &args)?;
         Ok(if few { PARTS } else { 0 })
     }
 
@@ -352,6 +349,10 @@ fn flash_shared(config: &Config) -> u32 {
     (5 * TILE * config.head_dim * 2 + 1024) as u32
 }
 
+fn multiply(tiles: u32, columns: u32, parts: u32, stages: u32) -> Shape {
+    grid(tiles, columns, parts, MULTIPLY_THREADS, ring(stages))
+}
+
 fn grid(x: u32, y: u32, z: u32, threads: u32, shared: u32) -> Shape {
-    Shape { blocks: (x, y, z), threads, shared }
+    Shape { blocks: (x, y, z), threads, shared, cluster: (1, 1) }
 }

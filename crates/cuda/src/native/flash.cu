@@ -1,4 +1,4 @@
-// Attention of a prompt on Hopper: 128 rows of one head a block, two warpgroups of 64 each, keys and values by the copy engine in
+// Attention of a prompt on Hopper: 64 rows of one head a warpgroup, one or two of them a block, keys and values by the copy engine in
 // tiles of 128 positions. Every row goes through the tiles from the first on, so that its bits do not depend on where its
 // chunk begins. Follows prefill.cu.
 #define TILE 128
@@ -9,27 +9,28 @@
 extern "C" __global__ void __launch_bounds__(384, 1) flash(const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, u16* out, const Chunk* chunk, u32 last) {
     __shared__ u64 q_full, k_full[FLASH_STAGES], v_full[FLASH_STAGES], k_empty[FLASH_STAGES], v_empty[FLASH_STAGES];
     u32 tid = threadIdx.x, head = blockIdx.x, count = chunk->count, start = chunk->start, room = chunk->room;
+    u32 groups = blockDim.x / 128 - 1, rows = groups * 64;
     // The longest first.
-    u32 row0 = last ? (count - 1) / 128 * 128 : (gridDim.y - 1 - blockIdx.y) * 128;
+    u32 row0 = last ? (count - 1) / rows * rows : (gridDim.y - 1 - blockIdx.y) * rows;
     if (row0 >= count) return;
     u32 base = (saddr(dynamic) + 1023) & ~1023u, q_at = base, k_at = base + 128 * HEAD_DIM * 2, v_at = k_at + FLASH_STAGES * KV_BYTES;
-    u32 end = row0 + 128 < count ? row0 + 128 : count, tiles = (start + end + TILE - 1) / TILE;
+    u32 end = row0 + rows < count ? row0 + rows : count, tiles = (start + end + TILE - 1) / TILE;
     if (tid == 0) {
         mbar_init(saddr(&q_full), 1);
         for (int s = 0; s < FLASH_STAGES; ++s) {
             mbar_init(saddr(&k_full[s]), 1); mbar_init(saddr(&v_full[s]), 1);
-            mbar_init(saddr(&k_empty[s]), 2); mbar_init(saddr(&v_empty[s]), 2);
+            mbar_init(saddr(&k_empty[s]), groups); mbar_init(saddr(&v_empty[s]), groups);
         }
         mbar_fence();
     }
     __syncthreads();
     let_next_start();
     await_previous();
-    if (tid >= 256) {
+    if (tid >= groups * 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (tid != 256) return;
-        mbar_expect(saddr(&q_full), 128 * HEAD_DIM * 2);
-        for (u32 g = 0; g < 2; ++g)
+        if (tid != groups * 128) return;
+        mbar_expect(saddr(&q_full), rows * HEAD_DIM * 2);
+        for (u32 g = 0; g < groups; ++g)
             for (u32 h = 0; h < HALVES; ++h) copy_box(q_at + (g * HALVES + h) * BOX, queries, saddr(&q_full), head * HEAD_DIM + h * 64, row0 + g * 64);
         u32 row = head / GQA * room;
         for (u32 i = 0; i < tiles; ++i, row += TILE) {

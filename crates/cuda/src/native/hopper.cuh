@@ -26,7 +26,7 @@ __device__ __forceinline__ void copy_box(u32 to, const TensorMap& map, u32 bar, 
 __device__ __forceinline__ void copy_box(u32 to, const TensorMap& map, u32 bar, u32 c0, u32 c1, u32 c2, u32 c3) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(&map), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
 }
-__device__ __forceinline__ void prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+__device__ __forceinline__ void cluster_sync() { asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory"); }
 
 // The kernel after this one may start; what this one needs of the kernel before is there.
 __device__ __forceinline__ void let_next_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }

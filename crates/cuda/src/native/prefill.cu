@@ -13,6 +13,7 @@
 #define COLUMNS 128 // of outputs of a tile
 #define DEPTH 64    // columns of the inputs that a stage holds
 #define BOX 8192    // bytes of 64 rows of a stage
+#define PARTS 4     // that the columns of o and down are summed up in
 
 // Rows that go through the layers together: the rows of one sequence from position `start` on.
 struct Chunk {
@@ -45,29 +46,28 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm(float* x, const float
     const int N = (HIDDEN + 511) / 512;
     u32 row = last ? chunk->count - 1 : blockIdx.x;
     let_next_start();
-    await_previous();
     if (row >= chunk->count) return;
-    float4 v[N];
+    float4 v[N], g[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        u32 c = (threadIdx.x + i * 128) * 4;
+        if (c < HIDDEN) g[i] = __ldg((const float4*)(w + c));
+    }
+    await_previous();
     float ss = 0.f;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         u32 c = (threadIdx.x + i * 128) * 4;
         v[i] = c < HIDDEN ? *(const float4*)(x + (u64)row * HIDDEN + c) : make_float4(0.f, 0.f, 0.f, 0.f);
-    }
-    if (splits)
+        if (splits && c < HIDDEN) {
+            float4 p[PARTS];
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            u32 c = (threadIdx.x + i * 128) * 4;
-            if (c >= HIDDEN) continue;
-#pragma unroll 4
-            for (u32 s = 0; s < splits; ++s) {
-                float4 p = *(const float4*)(parts + ((u64)s * pitch + (last ? row % ROWS : row)) * HIDDEN + c);
-                v[i].x += p.x; v[i].y += p.y; v[i].z += p.z; v[i].w += p.w;
-            }
-            *(float4*)(x + (u64)row * HIDDEN + c) = v[i];
+            for (int s = 0; s < PARTS; ++s) p[s] = *(const float4*)(parts + ((u64)s * pitch + (last ? row % ROWS : row)) * HIDDEN + c);
+#pragma unroll
+            for (int s = 0; s < PARTS; ++s) { v[i].x += p[s].x; v[i].y += p[s].y; v[i].z += p[s].z; v[i].w += p[s].w; }
         }
-#pragma unroll
-    for (int i = 0; i < N; ++i) ss += (v[i].x * v[i].x + v[i].y * v[i].y) + (v[i].z * v[i].z + v[i].w * v[i].w);
+        ss += (v[i].x * v[i].x + v[i].y * v[i].y) + (v[i].z * v[i].z + v[i].w * v[i].w);
+    }
     ss = warp_sum(ss);
     if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = ss;
     __syncthreads();
@@ -76,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm(float* x, const float
     for (int i = 0; i < N; ++i) {
         u32 c = (threadIdx.x + i * 128) * 4;
         if (c >= HIDDEN) continue;
-        float4 g = *(const float4*)(w + c);
-        *(uint2*)(y + (u64)row * HIDDEN + c) = make_uint2(bf16x2(v[i].x * r * g.x, v[i].y * r * g.y), bf16x2(v[i].z * r * g.z, v[i].w * r * g.w));
+        if (splits) *(float4*)(x + (u64)row * HIDDEN + c) = v[i];
+        *(uint2*)(y + (u64)row * HIDDEN + c) = make_uint2(bf16x2(v[i].x * r * g[i].x, v[i].y * r * g[i].y), bf16x2(v[i].z * r * g[i].z, v[i].w * r * g[i].w));
     }
 }
 
@@ -174,6 +174,7 @@ template <int CHAINS, class Before, class After> __device__ __forceinline__ void
     before(row, quad);
     float sum[64];
     u32 s = 0, parity = 0;
+    auto release = [&](u32 s) { if (tid % 128 == 0) mbar_arrive(saddr(&empty[s])); };
 #pragma unroll 1
     for (u32 chain = 0; chain < CHAINS; ++chain) {
         u32 begin = steps * chain / CHAINS, end = steps * (chain + 1) / CHAINS, last = 0;
@@ -188,12 +189,12 @@ template <int CHAINS, class Before, class After> __device__ __forceinline__ void
             for (int k = 0; k < DEPTH / 16; ++k) mma64(sum, matrix(at + group * BOX + k * 32), matrix(at + 2 * BOX + k * 32), (i - begin) | k);
             mma_commit();
             mma_wait<1>();
-            if (i > begin && tid % 128 == 0) mbar_arrive(saddr(&empty[last]));
+            if (i > begin) release(last);
             last = s;
             if (++s == stages) { s = 0; parity ^= 1; }
         }
         mma_wait<0>();
-        if (begin < end && tid % 128 == 0) mbar_arrive(saddr(&empty[last]));
+        if (begin < end) release(last);
         if (chain + 1 == CHAINS) asm volatile("bar.sync 1, 256;" ::: "memory");
         after(sum, row, quad, ring, chain);
     }
@@ -204,7 +205,6 @@ __device__ __forceinline__ u32 steps(u32 depth) { return (depth + DEPTH - 1) / D
 __device__ __forceinline__ u32 first_row(const Chunk* chunk, u32 last) { return last ? (chunk->count - 1) / ROWS * ROWS : blockIdx.x * ROWS; }
 
 // x += the product, summed up in PARTS parts of its columns: as many blocks can share a tile, see below.
-#define PARTS 4
 extern "C" __global__ void __launch_bounds__(288, 1) multiply_add(const __grid_constant__ TensorMap in, const __grid_constant__ TensorMap w, float* x, const Chunk* chunk, u32 depth, u32 stages, u32 last) {
     u32 count = chunk->count, row0 = first_row(chunk, last), column = blockIdx.y * COLUMNS;
     if (row0 >= count) return;

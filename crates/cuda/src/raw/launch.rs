@@ -10,7 +10,7 @@ use cudarc::driver::{
     CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
 };
 
-use crate::hopper::{Chunk, Heads};
+use crate::hopper::Chunk;
 use crate::persistent::Params;
 use crate::raw::overlap::TensorMap;
 use crate::stages::Row;
@@ -26,16 +26,14 @@ pub(crate) enum Arg {
     Params(Box<Params>),
     /// Where a matrix lies.
     Map(Box<TensorMap>),
-    /// What the product with QKV's weights takes.
-    Heads(Box<Heads>),
+    /// A structure of words of 8 bytes.
+    Words(Box<[u64]>),
 }
 
 // SAFETY: plain integers laid out by C's rules, as the kernel's text declares them.
 unsafe impl DeviceRepr for Params {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for TensorMap {}
-// SAFETY: as above.
-unsafe impl DeviceRepr for Heads {}
 
 // SAFETY: integers of 8, 4 and 4 bytes: no padding, and any bits are a value.
 unsafe impl bytemuck::Zeroable for Row {}
@@ -73,7 +71,7 @@ pub(crate) fn launch(
             Arg::U64(value) => builder.arg(value),
             Arg::Params(value) => builder.arg(value.as_ref()),
             Arg::Map(value) => builder.arg(value.as_ref()),
-            Arg::Heads(value) => builder.arg(value.as_ref()),
+            Arg::Words(value) => builder.arg(&value[0]),
         };
     }
     let config = LaunchConfig {

@@ -55,6 +55,8 @@ pub(crate) struct Shape {
     pub(crate) blocks: (u32, u32, u32),
     pub(crate) threads: u32,
     pub(crate) shared: u32,
+    /// Blocks of a cluster in x and y.
+    pub(crate) cluster: (u32, u32),
 }
 
 /// Starts `function` on `stream`, `early`: as soon as all blocks of the kernel before it have allowed that.
@@ -67,11 +69,20 @@ pub(crate) fn launch(
 ) -> Result<(), DriverError> {
     stream.context().bind_to_thread()?;
     let mut pointers: Vec<*mut c_void> = args.iter().map(pointer).collect();
-    let mut attribute = sys::CUlaunchAttribute {
-        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-        pad: [0; 4],
-        value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-    };
+    let attribute = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
+    let (x, y) = shape.cluster;
+    let mut attributes = [
+        attribute(
+            sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            sys::CUlaunchAttributeValue {
+                clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z: 1 },
+            },
+        ),
+        attribute(
+            sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        ),
+    ];
     let config = sys::CUlaunchConfig {
         gridDimX: shape.blocks.0,
         gridDimY: shape.blocks.1,
@@ -81,8 +92,8 @@ pub(crate) fn launch(
         blockDimZ: 1,
         sharedMemBytes: shape.shared,
         hStream: stream.cu_stream(),
-        attrs: &raw mut attribute,
-        numAttrs: early.into(),
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: 1 + u32::from(early),
     };
     // SAFETY: arguments as the head of this file says; the driver copies them before it returns.
     unsafe {
@@ -102,7 +113,7 @@ fn pointer(arg: &Arg) -> *mut c_void {
         Arg::U64(value) => std::ptr::from_ref(value).cast_mut().cast(),
         Arg::Params(value) => std::ptr::from_ref(value.as_ref()).cast_mut().cast(),
         Arg::Map(value) => std::ptr::from_ref(value.as_ref()).cast_mut().cast(),
-        Arg::Heads(value) => std::ptr::from_ref(value.as_ref()).cast_mut().cast(),
+        Arg::Words(value) => value.as_ptr().cast_mut().cast(),
     }
 }
 

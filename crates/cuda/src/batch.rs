@@ -187,9 +187,8 @@ impl Batch {
         let [y, attended, product] = &self.maps;
         let gain = |index: usize| weights.norms.address + (index * h * 4) as u64;
         // `Stream` of `native/batch.cu`.
-        let stream = |gain: u64| {
-            Arg::Words(Box::new([self.x.address, gain, self.y.address, self.squares.address]))
-        };
+        let stream =
+            |gain: u64| Arg::Words(Box::new([self.x.address, gain, self.y.address, self.squares.address]));
         let args = [Arg::U64(self.tokens.address), Arg::U64(weights.embedding.address), stream(gain(0))];
         device.start(&self.embed, grid(count as u32, 1, 256, 0), false, &args)?;
         let add = |input: &RowMaps, map: &TensorMap, columns: usize, gain: u64| {
@@ -294,7 +293,12 @@ impl Batch {
             Arg::U32(first as u32),
         ];
         let blocks = (config.vocab.div_ceil(64) as u32).min(2 * self.multiprocessors);
-        device.start(&self.head[size], grid(blocks, 1, STREAM_THREADS, ring(size, 1, HEAD_STAGES)), true, &args)
+        device.start(
+            &self.head[size],
+            grid(blocks, 1, STREAM_THREADS, ring(size, 1, HEAD_STAGES)),
+            true,
+            &args,
+        )
     }
 
     /// Logits of `count` normed rows of `input`, at most [`STREAM_ROWS`], from row `first` on.

@@ -98,7 +98,8 @@ impl Device {
         early: bool,
         args: &[Arg],
     ) -> Result<(), Refusal> {
-        overlap::launch(&self.stream, function, shape, early, args).map_err(|e| failed("starting a kernel", e))
+        overlap::launch(&self.stream, function, shape, early, args)
+            .map_err(|e| failed("starting a kernel", e))
     }
 
     /// Records the kernels that `body` starts.

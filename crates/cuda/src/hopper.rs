@@ -6,7 +6,7 @@ use cudarc::driver::{CudaFunction, CudaModule};
 use tilewright_backend::KvFormat;
 use tilewright_model::{Config, Refusal, WeightFormat};
 
-use crate::device::{Device, function};
+use crate::device::function;
 use crate::gpu::{Gpu, failed};
 use crate::raw::launch::allow_shared;
 use crate::raw::overlap::{TensorMap, tensor_map};
@@ -48,12 +48,7 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
 }
 
 /// A map of a matrix `[rows, columns]` whose copies take `box_rows` rows.
-pub(crate) fn matrix(
-    address: u64,
-    rows: usize,
-    columns: usize,
-    box_rows: u32,
-) -> Result<TensorMap, Refusal> {
+pub(crate) fn matrix(address: u64, rows: usize, columns: usize, box_rows: u32) -> Result<TensorMap, Refusal> {
     let strides = [columns as u64 * 2];
     tensor_map(address, [columns as u64, rows as u64], &strides, [DEPTH, box_rows])
         .map_err(|e| failed("the map of a matrix", e))

@@ -68,15 +68,5 @@ pub fn open_model(
         Rows::Staged(Box::new(Stages::new(&device, &module, &config, most)?))
     };
     let rope = RopeTable::new(&device)?;
-    Ok(CudaModel {
-        config,
-        plan,
-        weights,
-        rows,
-        decoder,
-        rope,
-        sequences: BTreeMap::new(),
-        next: 0,
-        device,
-    })
+    Ok(CudaModel { config, plan, weights, rows, decoder, rope, sequences: BTreeMap::new(), next: 0, device })
 }

@@ -49,7 +49,9 @@ pub fn resolve_plan(
     };
     let hopper = match hopper::objection(config, weights, kv, gpu) {
         Some(reason) => {
-            notes.push(format!("prompts and batches stage by stage: the kernels for Hopper do not serve here, {reason}"));
+            notes.push(format!(
+                "prompts and batches stage by stage: the kernels for Hopper do not serve here, {reason}"
+            ));
             false
         }
         None => true,

@@ -199,7 +199,12 @@ impl Prefill {
         let tokens = self.input.address + size_of::<Chunk>() as u64;
         let rows = key.rows as u32;
         let args = [tokens, weights.embedding.address, self.x.address].map(Arg::U64);
-        device.start(&self.embed, grid(rows, 1, 1, 256, 0), false, &[&args[..], &[chunk.clone()]].concat())?;
+        device.start(
+            &self.embed,
+            grid(rows, 1, 1, 256, 0),
+            false,
+            &[&args[..], &[chunk.clone()]].concat(),
+        )?;
         let layers = maps.layers.len();
         let mut splits = 0;
         for (index, layer) in maps.layers.iter().enumerate() {
@@ -311,8 +316,7 @@ impl Prefill {
         let columns = config.hidden.div_ceil(TILE) as u32;
         let few = tiles == 1 || tiles * columns <= FEW_TILES as u32;
         let out = if few { self.parts.address } else { self.x.address };
-        let mut args =
-            vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), Arg::U64(out)];
+        let mut args = vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), Arg::U64(out)];
         args.extend([Arg::U64(self.input.address), Arg::U32(depth as u32), Arg::U32(6)]);
         if few {
             args.push(Arg::U32(self.pitch(config)));

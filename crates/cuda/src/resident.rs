@@ -92,11 +92,15 @@ impl CudaModel {
         let (mut full, mut invalid) = (Vec::new(), Vec::new());
         self.check(sequence, &[token], count.saturating_sub(1), &mut full, &mut invalid);
         refuse(full, invalid)?;
+        if self.decoder.is_none() {
+            let mut ids = self.greedy_together(&[Step { sequence, token }], count, ends)?;
+            return Ok(ids.pop().unwrap_or_default());
+        }
         let mut ids: Vec<u32> = Vec::with_capacity(count);
         let mut logits = vec![0.0; self.config.vocab];
         while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
             let token = ids.last().copied().unwrap_or(token);
-            if self.decoder.is_some() && ends.len() <= ENDS {
+            if ends.len() <= ENDS {
                 let steps = (count - ids.len()).min(STEPS);
                 ids.extend(self.persistent(sequence, token, steps, ends, None)?);
             } else {
@@ -150,7 +154,8 @@ impl CudaModel {
         let mut ids = vec![Vec::with_capacity(count); steps.len()];
         loop {
             let open = |ids: &Vec<u32>| ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id));
-            let live: Vec<usize> = (0..steps.len()).filter(|i| open(&ids[*i])).take(self.rows.most()).collect();
+            let live: Vec<usize> =
+                (0..steps.len()).filter(|i| open(&ids[*i])).take(self.rows.most()).collect();
             let Some(most) = live.iter().map(|i| count - ids[*i].len()).min() else { return Ok(ids) };
             let now: Vec<Step> = live
                 .iter()
@@ -181,7 +186,8 @@ impl CudaModel {
 
     /// Tokens of steps, and where they go.
     fn rows_of(&self, steps: &[Step]) -> (Vec<u32>, Vec<Row>) {
-        let row = |s: &Step| Some((s.token, self.sequences.get(&s.sequence).map(|state| state.row(state.len))?));
+        let row =
+            |s: &Step| Some((s.token, self.sequences.get(&s.sequence).map(|state| state.row(state.len))?));
         steps.iter().filter_map(row).unzip()
     }
 

@@ -92,9 +92,8 @@ impl Rows {
                 prefill.run(device, config, (weights, maps), place, tokens, wanted)
             }
             Self::Staged(stages) => {
-                let rows: Vec<Row> = (0..tokens.len() as u32)
-                    .map(|r| Row { position: first.position + r, ..first })
-                    .collect();
+                let rows: Vec<Row> =
+                    (0..tokens.len() as u32).map(|r| Row { position: first.position + r, ..first }).collect();
                 stages.run(device, config, weights, &Pass { tokens, rows: &rows, rope }, cancel)
             }
         }

@@ -18,8 +18,7 @@ use tilewright_model::{Checkpoint, Config, Family, WeightFormat};
 
 /// A model that goes through the kernels for Hopper, if the GPU allows it.
 fn open(checkpoint: &Checkpoint, options: CudaOptions) -> Option<CudaModel> {
-    let options =
-        CudaOptions { weights: Some(WeightFormat::Bf16), kv: Some(KvFormat::Bf16), ..options };
+    let options = CudaOptions { weights: Some(WeightFormat::Bf16), kv: Some(KvFormat::Bf16), ..options };
     let model = resident(checkpoint, &options);
     if model.plan().kernels.contains("wgmma") {
         return Some(model);
@@ -30,11 +29,8 @@ fn open(checkpoint: &Checkpoint, options: CudaOptions) -> Option<CudaModel> {
 
 /// The same weights in f32 through the plain path.
 fn exact(checkpoint: &Checkpoint) -> CudaModel {
-    let options = CudaOptions {
-        weights: Some(WeightFormat::F32),
-        kv: Some(KvFormat::F32),
-        ..CudaOptions::default()
-    };
+    let options =
+        CudaOptions { weights: Some(WeightFormat::F32), kv: Some(KvFormat::F32), ..CudaOptions::default() };
     resident(checkpoint, &options)
 }
 
@@ -42,8 +38,24 @@ fn exact(checkpoint: &Checkpoint) -> CudaModel {
 fn shapes() -> Vec<Config> {
     let wide = Config { layers: 3, vocab: 4096, bos: Some(1), eos: vec![2], ..Preset::Qwen3Small.config() };
     vec![
-        Config { head_dim: 64, heads: 6, kv_heads: 2, hidden: 200, intermediate: 328, vocab: 300, ..small(Family::Qwen2) },
-        Config { head_dim: 128, heads: 9, kv_heads: 1, hidden: 136, intermediate: 72, vocab: 777, ..small(Family::Qwen3) },
+        Config {
+            head_dim: 64,
+            heads: 6,
+            kv_heads: 2,
+            hidden: 200,
+            intermediate: 328,
+            vocab: 300,
+            ..small(Family::Qwen2)
+        },
+        Config {
+            head_dim: 128,
+            heads: 9,
+            kv_heads: 1,
+            hidden: 136,
+            intermediate: 72,
+            vocab: 777,
+            ..small(Family::Qwen3)
+        },
         wide,
     ]
 }
@@ -91,8 +103,12 @@ fn logits_keys_and_values_agree_with_f32() {
         for (row, token) in ids.iter().enumerate().skip(300) {
             let steps = [Step { sequence: mate, token: *token }, Step { sequence, token: *token }];
             model.decode(&steps, &mut logits).unwrap();
-            compare(&logits[config.vocab..], &wide(&want[row * config.vocab..][..config.vocab]), Tolerance::BF16_STATE)
-                .unwrap_or_else(|m| panic!("{config:?}: step {row}: {m}"));
+            compare(
+                &logits[config.vocab..],
+                &wide(&want[row * config.vocab..][..config.vocab]),
+                Tolerance::BF16_STATE,
+            )
+            .unwrap_or_else(|m| panic!("{config:?}: step {row}: {m}"));
         }
         for layer in 0..config.layers {
             let (keys, values) = model.copy_kv(sequence, layer);
@@ -102,7 +118,10 @@ fn logits_keys_and_values_agree_with_f32() {
                     .unwrap_or_else(|m| panic!("{part} of layer {layer}: {m}"));
             }
         }
-        eprintln!("head_dim {}, hidden {}: logits within {:.2e} of f32", config.head_dim, config.hidden, seen.max_abs);
+        eprintln!(
+            "head_dim {}, hidden {}: logits within {:.2e} of f32",
+            config.head_dim, config.hidden, seen.max_abs
+        );
     }
 }
 
@@ -143,7 +162,9 @@ fn a_prompts_bits_do_not_depend_on_where_it_is_cut() {
         }
         for chunk in [1, 7, 64, 100, 1000] {
             let count = if chunk == 1 { 40 } else { 1300 };
-            let mut cut = open(&checkpoint, CudaOptions { prefill_chunk: Some(chunk), ..CudaOptions::default() }).unwrap();
+            let mut cut =
+                open(&checkpoint, CudaOptions { prefill_chunk: Some(chunk), ..CudaOptions::default() })
+                    .unwrap();
             let (sequence, logits) = prompt(&mut cut, &ids[..count], 2060);
             assert!(logits == every[(count - 1) * config.vocab..][..config.vocab], "chunks of {chunk}");
             assert!(same_kv(&cut, &whole, (sequence, all), count), "keys and values in chunks of {chunk}");
@@ -153,7 +174,9 @@ fn a_prompts_bits_do_not_depend_on_where_it_is_cut() {
         let mut from = 0;
         for to in [1, 2, 17, 130, 131, 700, 1411, 2049] {
             let mut logits = vec![f32::NAN; config.vocab];
-            whole.prefill(sequence, &ids[from..to], LogitSink::Last(&mut logits), &Cancel::default()).unwrap();
+            whole
+                .prefill(sequence, &ids[from..to], LogitSink::Last(&mut logits), &Cancel::default())
+                .unwrap();
             assert!(logits == every[(to - 1) * config.vocab..][..config.vocab], "rows {from} to {to}");
             from = to;
         }
@@ -192,13 +215,17 @@ fn a_rows_bits_do_not_depend_on_the_rows_beside_it() {
         let mates: Vec<Sequence> = (0..26).map(|i| prompt(&mut model, &ids[..20 * i + 1], 700).0).collect();
         for step in 0..steps {
             let beside = [0, 1, 3, 10, 26][step % 5];
-            let mut now: Vec<Step> = mates[..beside].iter().map(|s| Step { sequence: *s, token: 9 }).collect();
+            let mut now: Vec<Step> =
+                mates[..beside].iter().map(|s| Step { sequence: *s, token: 9 }).collect();
             let at = now.len() / 2;
             now.splice(at..at, ours.iter().map(|s| Step { sequence: *s, token: ids[step] }));
             let mut logits = vec![f32::NAN; now.len() * vocab];
             model.decode(&now, &mut logits).unwrap();
             for (row, want) in alone.iter().enumerate() {
-                assert!(logits[(at + row) * vocab..][..vocab] == want[step], "row {row} of step {step}, {beside} beside");
+                assert!(
+                    logits[(at + row) * vocab..][..vocab] == want[step],
+                    "row {row} of step {step}, {beside} beside"
+                );
             }
         }
     }

@@ -24,6 +24,7 @@ __device__ __forceinline__ float peer(u32 address, u32 rank) {
 }
 
 #define SENDERS 4
+#define MOST_RANKS 8 // blocks of a cluster
 
 // Sums of squares of a row come by eight columns.
 #define SQUARES (HIDDEN / 8)
@@ -144,30 +145,26 @@ template <int R> __device__ __forceinline__ void add_rows(const TensorMap& in, c
         // The ring is read no more by any warp.
         sync_four();
         table.put(sum, row, quad);
-        const int N = R * 64 / 128;
         u32 ranks = gridDim.y, wide = 64 / ranks, first = block * 64 + blockIdx.y * wide;
-        float old[N];
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            u32 at = threadIdx.x + i * 128, r = at / wide, c = first + at % wide;
-            old[i] = r < count && c < HIDDEN ? to.x[r * HIDDEN + c] : 0.f;
-        }
         cluster_sync();
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            u32 at = threadIdx.x + i * 128, r = at / wide, n = at % wide, c = first + n;
-            if (i * 128 >= R * wide) break;
+        // Groups of eight columns in eight neighbouring lanes.
+        for (u32 at = threadIdx.x; at < R * wide; at += 128) {
+            u32 r = at / wide, n = at % wide, c = first + n;
             bool there = r < count && c < HIDDEN;
-            float v = old[i];
-            if (r < R)
-                for (u32 rank = 0; rank < ranks; ++rank) v += peer(table.address(r, blockIdx.y * wide + n), rank);
+            float v = there ? to.x[r * HIDDEN + c] : 0.f, gain = there ? to.gain[c] : 0.f, part[MOST_RANKS];
+#pragma unroll
+            for (u32 rank = 0; rank < MOST_RANKS; ++rank)
+                if (rank < ranks) part[rank] = peer(table.address(r, blockIdx.y * wide + n), rank);
+#pragma unroll
+            for (u32 rank = 0; rank < MOST_RANKS; ++rank)
+                if (rank < ranks) v += part[rank];
             float ss = there ? v * v : 0.f;
             ss += __shfl_xor_sync(~0u, ss, 1);
             ss += __shfl_xor_sync(~0u, ss, 2);
             ss += __shfl_xor_sync(~0u, ss, 4);
             if (there) {
                 to.x[r * HIDDEN + c] = v;
-                to.y[r * HIDDEN + c] = (u16)bf16x2(v * to.gain[c], 0.f);
+                to.y[r * HIDDEN + c] = (u16)bf16x2(v * gain, 0.f);
                 if (c % 8 == 0) to.squares[r * SQUARES + c / 8] = ss;
             }
         }
@@ -201,10 +198,13 @@ template <int R> __device__ __forceinline__ void qkv_rows(const TensorMap& in, c
             float2 a = make_float2(0.f, 0.f), b = a;
             u32 position = h.rows[r].position;
             if (there) {
-                for (u32 rank = 0; rank < ranks; ++rank) {
-                    float2 p = peer2(table.address(r, part * HEAD_DIM + d), rank), q = peer2(table.address(r, part * HEAD_DIM + d + half), rank);
-                    a.x += p.x; a.y += p.y; b.x += q.x; b.y += q.y;
-                }
+                float2 p[MOST_RANKS], q[MOST_RANKS];
+#pragma unroll
+                for (u32 rank = 0; rank < MOST_RANKS; ++rank)
+                    if (rank < ranks) { p[rank] = peer2(table.address(r, part * HEAD_DIM + d), rank); q[rank] = peer2(table.address(r, part * HEAD_DIM + d + half), rank); }
+#pragma unroll
+                for (u32 rank = 0; rank < MOST_RANKS; ++rank)
+                    if (rank < ranks) { a.x += p[rank].x; a.y += p[rank].y; b.x += q[rank].x; b.y += q[rank].y; }
                 float f = factors[r];
                 a.x *= f; a.y *= f; b.x *= f; b.y *= f;
 #if QKV_BIAS

@@ -146,9 +146,7 @@ impl Graph {
 
 /// Makes a stream of its own, which alone can be recorded. Nothing else uses the memory of this crate: there is nothing to
 /// keep in step with.
-pub(crate) fn stream(
-    context: &Arc<cudarc::driver::CudaContext>,
-) -> Result<Arc<CudaStream>, DriverError> {
+pub(crate) fn stream(context: &Arc<cudarc::driver::CudaContext>) -> Result<Arc<CudaStream>, DriverError> {
     // SAFETY: one stream does all the work, so that its order is enough.
     unsafe { context.disable_event_tracking() };
     context.new_stream()

@@ -24,12 +24,13 @@ fn main() -> Result<(), Refusal> {
         write(&preset.config(), 0, &folder, &mut |_| ())?;
     }
     let checkpoint = Checkpoint::open(&folder)?;
+    let options = CudaOptions { hopper: Some(true), ..CudaOptions::default() };
     for round in ["cold or warm", "warm"] {
         let start = Instant::now();
-        drop(open_model(&checkpoint, &CudaOptions::default(), &mut |_| ())?);
+        drop(open_model(&checkpoint, &options, &mut |_| ())?);
         println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
     }
-    let mut model = open_model(&checkpoint, &CudaOptions::default(), &mut |_| ())?;
+    let mut model = open_model(&checkpoint, &options, &mut |_| ())?;
     let plan = model.plan();
     println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
     for note in &plan.notes {

@@ -54,7 +54,13 @@ pub fn resolve_plan(
             ));
             false
         }
-        None => true,
+        None if options.hopper == Some(true) => true,
+        None => {
+            notes.push(
+                "prompts and batches stage by stage: the kernels for Hopper were not asked for".to_owned(),
+            );
+            false
+        }
     };
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let sizes = Sizes::of(config, weights, kv);

@@ -203,7 +203,7 @@ impl Prefill {
             &self.embed,
             grid(rows, 1, 1, 256, 0),
             false,
-            &[&args[..], &[chunk.clone()]].concat(),
+            &[&args[..], std::slice::from_ref(&chunk)].concat(),
         )?;
         let layers = maps.layers.len();
         let mut splits = 0;

@@ -18,7 +18,12 @@ use tilewright_model::{Checkpoint, Config, Family, WeightFormat};
 
 /// A model that goes through the kernels for Hopper, if the GPU allows it.
 fn open(checkpoint: &Checkpoint, options: CudaOptions) -> Option<CudaModel> {
-    let options = CudaOptions { weights: Some(WeightFormat::Bf16), kv: Some(KvFormat::Bf16), ..options };
+    let options = CudaOptions {
+        weights: Some(WeightFormat::Bf16),
+        kv: Some(KvFormat::Bf16),
+        hopper: Some(true),
+        ..options
+    };
     let model = resident(checkpoint, &options);
     if model.plan().kernels.contains("wgmma") {
         return Some(model);

@@ -24,12 +24,13 @@ fn main() -> Result<(), Refusal> {
         write(&preset.config(), 0, &folder, &mut |_| ())?;
     }
     let checkpoint = Checkpoint::open(&folder)?;
+    let options = CudaOptions { hopper: Some(true), ..CudaOptions::default() };
     for round in ["cold or warm", "warm"] {
         let start = Instant::now();
-        drop(open_model(&checkpoint, &CudaOptions::default(), &mut |_| ())?);
+        drop(open_model(&checkpoint, &options, &mut |_| ())?);
         println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
     }
-    let mut model = open_model(&checkpoint, &CudaOptions::default(), &mut |_| ())?;
+    let mut model = open_model(&checkpoint, &options, &mut |_| ())?;
     let plan = model.plan();
     println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
     for note in &plan.notes {
@@ -119,7 +120,7 @@ fn prefill(model: &mut CudaModel, length: usize) -> Result<(), Refusal> {
     let ids = ids(model, length);
     let mut logits = vec![0.0; model.config().vocab];
     let mut times = Vec::new();
-    for trial in 0..=3 {
+    for trial in 0..=TRIALS {
         let sequence = model.create(length)?;
         let start = Instant::now();
         model.prefill(sequence, &ids, LogitSink::Last(&mut logits), &Cancel::default())?;
@@ -147,8 +148,19 @@ fn together(model: &mut CudaModel, batch: usize) -> Result<(), Refusal> {
             times.push(start.elapsed());
         }
     }
+    report(&format!("a step of {batch} sequences after 512, logits on the host"), &times, batch);
+    times.clear();
+    for trial in 0..=TRIALS {
+        sequences.iter().for_each(|s| model.truncate(*s, 512));
+        let steps: Vec<Step> = sequences.iter().map(|s| Step { sequence: *s, token: 5 }).collect();
+        let start = Instant::now();
+        model.greedy_together(&steps, 32, &[])?;
+        if trial > 0 {
+            times.push(start.elapsed());
+        }
+    }
     sequences.into_iter().for_each(|s| model.release(s));
-    report(&format!("a step of {batch} sequences after 512"), &times, batch);
+    report(&format!("32 greedy steps of {batch} sequences after 512"), &times, 32 * batch);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use tilewright_model::Refusal;
 
 use crate::gpu::failed;
 use crate::raw::launch::{Arg, Grid, address, allocate, launch};
+use crate::raw::overlap::{self, Graph, Shape};
 
 /// A GPU in use. Everything is done in the order it is asked for.
 pub(crate) struct Device {
@@ -32,7 +33,7 @@ impl Buffer {
 impl Device {
     pub(crate) fn open(ordinal: usize) -> Result<Self, Refusal> {
         let context = CudaContext::new(ordinal).map_err(|e| failed("opening the GPU", e))?;
-        let stream = context.default_stream();
+        let stream = overlap::stream(&context).map_err(|e| failed("a stream", e))?;
         Ok(Self { context, stream })
     }
 
@@ -87,6 +88,28 @@ impl Device {
     /// Starts a kernel.
     pub(crate) fn launch(&self, function: &CudaFunction, grid: Grid, args: &[Arg]) -> Result<(), Refusal> {
         launch(&self.stream, function, grid, args).map_err(|e| failed("starting a kernel", e))
+    }
+
+    /// Starts a kernel, `early`: while the one before it still runs.
+    pub(crate) fn start(
+        &self,
+        function: &CudaFunction,
+        shape: Shape,
+        early: bool,
+        args: &[Arg],
+    ) -> Result<(), Refusal> {
+        overlap::launch(&self.stream, function, shape, early, args)
+            .map_err(|e| failed("starting a kernel", e))
+    }
+
+    /// Records the kernels that `body` starts.
+    pub(crate) fn record(&self, body: impl FnOnce() -> Result<(), Refusal>) -> Result<Graph, Refusal> {
+        Graph::record(&self.stream, body)
+    }
+
+    /// Starts what was recorded.
+    pub(crate) fn replay(&self, graph: &mut Graph) -> Result<(), Refusal> {
+        graph.launch().map_err(|e| failed("starting recorded kernels", e))
     }
 }
 

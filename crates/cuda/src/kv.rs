@@ -1,7 +1,7 @@
 //! Keys and values of a sequence, and how they lie in memory.
 //!
 //! `[layers][kv_heads][K, V][blocks][32 positions x head_dim]`. Inside a block either position by position, or, where the
-//! persistent decoder reads it, as the fragments that its matrix instructions take: keys with positions as rows, values
+//! matrix instructions read it, as the fragments that its matrix instructions take: keys with positions as rows, values
 //! with dims as rows.
 
 use half::bf16;
@@ -86,7 +86,7 @@ impl KvCache {
             d / 16 * 512 + tile * 256 + lane * 8 + row / 8 * 4 + d % 16 / 8 * 2 + row % 2
         } else {
             let lane = (row % 8) * 4 + d / 4 % 4;
-            tile * 2048 + d / 16 * 256 + lane * 8 + d / 2 % 2 * 4 + row / 8 * 2 + d % 2
+            tile * 16 * dim + d / 16 * 256 + lane * 8 + d / 2 % 2 * 4 + row / 8 * 2 + d % 2
         }
     }
 }

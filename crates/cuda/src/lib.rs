@@ -4,25 +4,30 @@
 //! name with the remedy. [`find`] says what a GPU is; [`resolve_plan`] decides everything from facts; [`open`](fn@open)
 //! compiles (or takes from the cache) the kernels, uploads a checkpoint's weights and gives a resident model.
 //!
-//! Two paths. The plain one runs one kernel a stage and takes every shape: prompts and batches. The persistent one, where a
-//! GPU and a shape allow it, runs many tokens of one sequence in one launch. Each repeats bit for bit, and a row's bits do
-//! not depend on how rows are grouped within a path; the two differ by rounding.
+//! Three paths. The plain one runs one kernel a stage and takes every shape. On Hopper, prompts and steps of several sequences go
+//! through kernels of its matrix units; and the persistent decoder runs many tokens of one sequence in one launch, where a
+//! shape allows it. Each repeats bit for bit, and a row's bits depend neither on where its prompt is cut nor on the rows
+//! beside it; paths differ by rounding.
 //!
 //! Absent on purpose: other devices, sampling, tokens as text.
 
+mod batch;
 mod cache;
 mod compile;
 mod decoder;
 mod device;
 mod gpu;
+mod hopper;
 mod kv;
 mod open;
 mod options;
 mod persistent;
 mod plan;
+mod prefill;
 mod raw;
 mod resident;
 mod rope;
+mod rows;
 mod stages;
 pub mod text;
 mod weights;

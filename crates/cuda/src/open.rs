@@ -10,9 +10,10 @@ use crate::decoder::Decoder;
 use crate::device::Device;
 use crate::gpu::find;
 use crate::options::CudaOptions;
-use crate::plan::{is_persistent, resolve_plan};
+use crate::plan::{is_hopper, is_persistent, resolve_plan};
 use crate::resident::CudaModel;
 use crate::rope::RopeTable;
+use crate::rows::{Hopper, Rows};
 use crate::stages::Stages;
 use crate::text;
 use crate::weights::upload;
@@ -44,28 +45,28 @@ pub fn open_model(
     let stored = checkpoint.parameters().embedding.stored;
     let mut plan = resolve_plan(&config, stored, options, &gpu)?;
     let (arch, driver, persistent) = (gpu.arch(), Some(gpu.driver), is_persistent(&plan));
-    let plain = compile(&text::plain(&config, plan.weights, plan.kv, persistent), &arch, driver, progress)?;
+    let text = if is_hopper(&plan) {
+        text::hopper(&config)
+    } else {
+        text::plain(&config, plan.weights, plan.kv, persistent)
+    };
+    let many = compile(&text, &arch, driver, progress)?;
     let decode =
         persistent.then(|| compile(&text::persistent(&config), &arch, driver, progress)).transpose()?;
-    plan.notes.extend(plain.notes);
+    plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
-    let module = device.module(plain.cubin)?;
+    let module = device.module(many.cubin)?;
     let weights = upload(checkpoint, plan.weights, &device, progress)?;
     let decoder = match decode {
         Some(kernels) => Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights)?),
         None => None,
     };
-    let stages = Stages::new(&device, &module, &config, plan.prefill_chunk)?;
+    let most = plan.prefill_chunk;
+    let rows = if is_hopper(&plan) {
+        Rows::Hopper(Box::new(Hopper::new(&device, &module, &config, &weights, &gpu, most)?))
+    } else {
+        Rows::Staged(Box::new(Stages::new(&device, &module, &config, most)?))
+    };
     let rope = RopeTable::new(&device)?;
-    Ok(CudaModel {
-        config,
-        plan,
-        weights,
-        stages,
-        decoder,
-        rope,
-        sequences: BTreeMap::new(),
-        next: 0,
-        device,
-    })
+    Ok(CudaModel { config, plan, weights, rows, decoder, rope, sequences: BTreeMap::new(), next: 0, device })
 }

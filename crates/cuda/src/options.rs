@@ -14,8 +14,11 @@ pub struct CudaOptions {
     pub kv: Option<KvFormat>,
     /// Positions a sequence may hold. Default: what the model was made for, as far as memory allows.
     pub context: Option<usize>,
-    /// Rows of a prefill chunk. Default: 512.
+    /// Rows of a prefill chunk. Default: 512; 4,096 with the kernels for Hopper.
     pub prefill_chunk: Option<usize>,
     /// Whether single sequences may be decoded by the persistent kernel where it fits. Default: yes.
     pub persistent: Option<bool>,
+    /// Whether prompts and batches may go through the kernels for Hopper where they fit. Default: no, as long as their tests
+    /// in Rust have not run on a GPU; the kernels themselves were compared with float64 there.
+    pub hopper: Option<bool>,
 }

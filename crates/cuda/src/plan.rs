@@ -4,11 +4,13 @@ use tilewright_backend::{DeviceKind, KvFormat, Plan};
 use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
 
 use crate::gpu::Gpu;
+use crate::hopper;
 use crate::options::CudaOptions;
 use crate::persistent::{Tape, objection};
 
-/// Rows of a prefill chunk unless asked otherwise.
+/// Rows of a prefill chunk unless asked otherwise: stage by stage, and on Hopper's matrix units.
 const PREFILL_CHUNK: usize = 512;
+const HOPPER_CHUNK: usize = 4096;
 const MAX_CHUNK: usize = 4096;
 /// Memory left to the driver and to what lies between the products.
 const RESERVE: u64 = 1 << 30;
@@ -45,6 +47,22 @@ pub fn resolve_plan(
         );
         true
     };
+    let hopper = match hopper::objection(config, weights, kv, gpu) {
+        Some(reason) => {
+            notes.push(format!(
+                "prompts and batches stage by stage: the kernels for Hopper do not serve here, {reason}"
+            ));
+            false
+        }
+        None if options.hopper == Some(true) => true,
+        None => {
+            notes.push(
+                "prompts and batches stage by stage: the kernels for Hopper were not asked for".to_owned(),
+            );
+            false
+        }
+    };
+    let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let sizes = Sizes::of(config, weights, kv);
     let held = sizes.weights + if persistent { Tape::new(config).bytes() as u64 } else { 0 };
     let free = gpu.free.saturating_sub(RESERVE + held);
@@ -67,17 +85,27 @@ pub fn resolve_plan(
     }
     Ok(Plan {
         device: DeviceKind::Cuda(gpu.ordinal),
-        kernels: format!("{}, {}", gpu.arch(), if persistent { "persistent" } else { "staged" }),
+        kernels: kernels(gpu, hopper, persistent),
         weights,
         kv,
         context,
-        prefill_chunk: options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context),
+        prefill_chunk: chunk.min(context),
         threads: 1,
         weight_bytes: held,
         bytes_per_token: sizes.per_token,
         kv_bytes_per_position: sizes.kv,
         notes,
     })
+}
+
+fn kernels(gpu: &Gpu, hopper: bool, persistent: bool) -> String {
+    let rows = if hopper { "wgmma" } else { "staged" };
+    format!("{}, {rows}{}", gpu.arch(), if persistent { ", persistent" } else { "" })
+}
+
+/// Whether a plan takes prompts and batches through the kernels for Hopper.
+pub(crate) fn is_hopper(plan: &Plan) -> bool {
+    plan.kernels.contains("wgmma")
 }
 
 /// Whether a plan decodes with the persistent kernel.

@@ -10,8 +10,10 @@ use crate::decoder::{Decoder, Run};
 use crate::device::Device;
 use crate::kv::KvCache;
 use crate::persistent::{ENDS, STEPS};
+use crate::plan::is_hopper;
 use crate::rope::RopeTable;
-use crate::stages::{LOGIT_ROWS, Pass, Row, Stages};
+use crate::rows::{Common, Rows};
+use crate::stages::{LOGIT_ROWS, Row};
 use crate::weights::Weights;
 
 /// A decoder on a GPU with its sequences.
@@ -19,7 +21,8 @@ pub struct CudaModel {
     pub(crate) config: Config,
     pub(crate) plan: Plan,
     pub(crate) weights: Weights,
-    pub(crate) stages: Stages,
+    /// What takes prompts and batches.
+    pub(crate) rows: Rows,
     /// Where single sequences are decoded, if the plan says so.
     pub(crate) decoder: Option<Decoder>,
     pub(crate) rope: RopeTable,
@@ -89,20 +92,20 @@ impl CudaModel {
         let (mut full, mut invalid) = (Vec::new(), Vec::new());
         self.check(sequence, &[token], count.saturating_sub(1), &mut full, &mut invalid);
         refuse(full, invalid)?;
+        if self.decoder.is_none() {
+            let mut ids = self.greedy_together(&[Step { sequence, token }], count, ends)?;
+            return Ok(ids.pop().unwrap_or_default());
+        }
         let mut ids: Vec<u32> = Vec::with_capacity(count);
         let mut logits = vec![0.0; self.config.vocab];
         while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
             let token = ids.last().copied().unwrap_or(token);
-            if self.decoder.is_some() && ends.len() <= ENDS {
+            if ends.len() <= ENDS {
                 let steps = (count - ids.len()).min(STEPS);
                 ids.extend(self.persistent(sequence, token, steps, ends, None)?);
             } else {
                 self.decode(&[Step { sequence, token }], &mut logits)?;
-                let best = logits
-                    .iter()
-                    .enumerate()
-                    .fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
-                ids.push(best as u32);
+                ids.push(argmax(&logits));
             }
         }
         Ok(ids)
@@ -136,10 +139,73 @@ impl CudaModel {
         Ok(ids)
     }
 
-    /// A pass of the plain path.
-    fn pass(&mut self, tokens: &[u32], rows: &[Row], cancel: &Cancel) -> Result<(), Refusal> {
-        let Self { stages, device, config, weights, rope, .. } = self;
-        stages.run(device, config, weights, &Pass { tokens, rows, rope: rope.address() }, cancel)
+    /// Appends a token to each sequence, and then again and again the greatest logit's id of its own: up to `count` new ids
+    /// each, the last of which is not yet appended. Nothing follows an id of `ends`.
+    ///
+    /// # Errors
+    /// `request_invalid`, `context_full` before any work; `device_failed`.
+    pub fn greedy_together(
+        &mut self,
+        steps: &[Step],
+        count: usize,
+        ends: &[u32],
+    ) -> Result<Vec<Vec<u32>>, Refusal> {
+        self.check_steps(steps, count.saturating_sub(1))?;
+        let mut ids = vec![Vec::with_capacity(count); steps.len()];
+        loop {
+            let open = |ids: &Vec<u32>| ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id));
+            let live: Vec<usize> =
+                (0..steps.len()).filter(|i| open(&ids[*i])).take(self.rows.most()).collect();
+            let Some(most) = live.iter().map(|i| count - ids[*i].len()).min() else { return Ok(ids) };
+            let now: Vec<Step> = live
+                .iter()
+                .map(|i| Step { token: ids[*i].last().copied().unwrap_or(steps[*i].token), ..steps[*i] })
+                .collect();
+            for (i, new) in live.into_iter().zip(self.choose(&now, most)?) {
+                let end = new.iter().position(|id| ends.contains(id)).map_or(new.len(), |at| at + 1);
+                if let Some(state) = self.sequences.get_mut(&steps[i].sequence) {
+                    state.len += end;
+                }
+                ids[i].extend_from_slice(&new[..end]);
+            }
+        }
+    }
+
+    /// One or more greedy steps of several sequences, whose lengths stay: as many ids for each.
+    fn choose(&mut self, steps: &[Step], most: usize) -> Result<Vec<Vec<u32>>, Refusal> {
+        let (tokens, at) = self.rows_of(steps);
+        let Self { rows, device, config, weights, rope, .. } = self;
+        let common = Common { device, config, weights, rope: rope.address() };
+        if let Some(ids) = rows.greedy(common, &at, &tokens, most)? {
+            return Ok(ids);
+        }
+        let mut logits = vec![0.0; steps.len() * config.vocab];
+        rows.step(common, &at, &tokens, &mut logits)?;
+        Ok(logits.chunks(config.vocab).map(|row| vec![argmax(row)]).collect())
+    }
+
+    /// Tokens of steps, and where they go.
+    fn rows_of(&self, steps: &[Step]) -> (Vec<u32>, Vec<Row>) {
+        let row =
+            |s: &Step| Some((s.token, self.sequences.get(&s.sequence).map(|state| state.row(state.len))?));
+        steps.iter().filter_map(row).unzip()
+    }
+
+    /// Everything that is wrong with one step each of several sequences, and more positions after them.
+    fn check_steps(&self, steps: &[Step], more: usize) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.find_steps(steps, more, &mut full, &mut invalid);
+        refuse(full, invalid)
+    }
+
+    fn find_steps(&self, steps: &[Step], more: usize, full: &mut Vec<Finding>, invalid: &mut Vec<Finding>) {
+        for (index, step) in steps.iter().enumerate() {
+            self.check(step.sequence, &[step.token], more, full, invalid);
+            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
+                let what = format!("sequence {}", step.sequence.0);
+                invalid.push(Finding::new(what, "one step", "several"));
+            }
+        }
     }
 
     /// Hands the logits of `rows` ready rows to `each`, some at a time.
@@ -148,14 +214,20 @@ impl CudaModel {
         let mut logits = vec![0.0; LOGIT_ROWS.min(rows) * vocab];
         for first in (0..rows).step_by(LOGIT_ROWS) {
             let count = LOGIT_ROWS.min(rows - first);
-            let Self { stages, device, config, weights, .. } = self;
-            stages.logits(device, config, weights, (first, count), &mut logits[..count * vocab])?;
+            let Self { rows, device, config, weights, rope, .. } = self;
+            let common = Common { device, config, weights, rope: rope.address() };
+            rows.logits(common, (first, count), &mut logits[..count * vocab])?;
             for (row, logits) in logits.chunks_exact(vocab).take(count).enumerate() {
                 each(first + row, logits);
             }
         }
         Ok(())
     }
+}
+
+/// The lowest id among those with the greatest logit.
+fn argmax(logits: &[f32]) -> u32 {
+    logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32
 }
 
 /// The first refusal that has findings.
@@ -184,7 +256,9 @@ impl Resident for CudaModel {
             ));
         }
         self.rope.reach(&self.device, &self.config, positions)?;
-        let fragments = self.decoder.is_some();
+        let Self { rows, device, config, weights, rope, .. } = self;
+        rows.reach(Common { device, config, weights, rope: rope.address() }, positions)?;
+        let fragments = self.decoder.is_some() || is_hopper(&self.plan);
         let cache = KvCache::new(&self.device, &self.config, self.plan.kv, fragments, positions)?;
         let name = Sequence(self.next);
         self.next += 1;
@@ -229,15 +303,17 @@ impl Resident for CudaModel {
         let chunks = tokens.len().div_ceil(size);
         for (index, chunk) in tokens.chunks(size).enumerate() {
             let Some(state) = self.sequences.get(&sequence) else { return Ok(()) };
-            let rows: Vec<Row> = (0..chunk.len()).map(|r| state.row(state.len + r)).collect();
-            self.pass(chunk, &rows, cancel)?;
+            let first = state.row(state.len);
+            let every = matches!(logits, LogitSink::Each(_));
+            let Self { rows, device, config, weights, rope, .. } = &mut *self;
+            let common = Common { device, config, weights, rope: rope.address() };
+            rows.prompt(common, chunk, first, every, cancel)?;
             match &mut logits {
                 LogitSink::Each(each) => {
                     self.each_row(chunk.len(), |row, logits| each(index * size + row, logits))?;
                 }
                 LogitSink::Last(out) if index + 1 == chunks => {
-                    let Self { stages, device, config, weights, .. } = self;
-                    stages.logits(device, config, weights, (chunk.len() - 1, 1), out)?;
+                    rows.logits(common, (chunk.len() - 1, 1), out)?;
                 }
                 LogitSink::Last(_) | LogitSink::None => self.device.wait()?,
             }
@@ -250,13 +326,7 @@ impl Resident for CudaModel {
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        for (index, step) in steps.iter().enumerate() {
-            self.check(step.sequence, &[step.token], 0, &mut full, &mut invalid);
-            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
-                let what = format!("sequence {}", step.sequence.0);
-                invalid.push(Finding::new(what, "one step", "several"));
-            }
-        }
+        self.find_steps(steps, 0, &mut full, &mut invalid);
         let vocab = self.config.vocab;
         if logits.len() != steps.len() * vocab {
             invalid.push(Finding::new("logits", format!("{} values", steps.len() * vocab), logits.len()));
@@ -265,16 +335,12 @@ impl Resident for CudaModel {
         if let ([step], true) = (steps, self.decoder.is_some()) {
             return self.persistent(step.sequence, step.token, 1, &[], Some(logits)).map(drop);
         }
-        let most = self.stages.most();
+        let most = self.rows.most();
         for (steps, logits) in steps.chunks(most).zip(logits.chunks_mut(most * vocab)) {
-            let tokens: Vec<u32> = steps.iter().map(|s| s.token).collect();
-            let rows: Vec<Row> = steps
-                .iter()
-                .filter_map(|s| self.sequences.get(&s.sequence))
-                .map(|state| state.row(state.len))
-                .collect();
-            self.pass(&tokens, &rows, &Cancel::default())?;
-            self.each_row(steps.len(), |row, values| logits[row * vocab..][..vocab].copy_from_slice(values))?;
+            let (tokens, at) = self.rows_of(steps);
+            let Self { rows, device, config, weights, rope, .. } = &mut *self;
+            let common = Common { device, config, weights, rope: rope.address() };
+            rows.step(common, &at, &tokens, logits)?;
             for step in steps {
                 if let Some(state) = self.sequences.get_mut(&step.sequence) {
                     state.len += 1;

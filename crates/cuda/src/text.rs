@@ -10,6 +10,10 @@ const PRELUDE: &str = include_str!("native/prelude.cuh");
 const WORKER: &str = include_str!("native/worker.cuh");
 const ATTEND: &str = include_str!("native/attend.cuh");
 const PACK: &str = include_str!("native/pack.cu");
+const HOPPER: &str = include_str!("native/hopper.cuh");
+const PREFILL: &str = include_str!("native/prefill.cu");
+const FLASH: &str = include_str!("native/flash.cu");
+const BATCH: &str = include_str!("native/batch.cu");
 const DECODE: &str = include_str!("native/decode.cu");
 
 fn constants(values: &[(&str, usize)], eps: f64) -> String {
@@ -54,4 +58,22 @@ pub fn persistent(config: &Config) -> String {
         config.norm_eps,
     );
     [constants.as_str(), PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
+}
+
+/// The kernels for prompts and batches on Hopper.
+pub fn hopper(config: &Config) -> String {
+    let constants = constants(
+        &[
+            ("HIDDEN", config.hidden),
+            ("HEADS", config.heads),
+            ("KV_HEADS", config.kv_heads),
+            ("HEAD_DIM", config.head_dim),
+            ("INTER", config.intermediate),
+            ("VOCAB", config.vocab),
+            ("QK_NORM", config.qk_norm.into()),
+            ("QKV_BIAS", config.qkv_bias.into()),
+        ],
+        config.norm_eps,
+    );
+    [constants.as_str(), HOPPER, PREFILL, FLASH, BATCH].concat()
 }

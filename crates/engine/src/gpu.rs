@@ -23,6 +23,7 @@ mod present {
             context: options.context,
             prefill_chunk: options.prefill_chunk,
             persistent: None,
+            hopper: None,
         }
     }
 

@@ -54,7 +54,7 @@ __device__ __forceinline__ u32 place(u32 at, u32 dim, bool value) {
     u32 tile = at >> 4, row = at & 15;
     if (!value) {
         u32 step = dim >> 4, quad = (dim >> 2) & 3, half = (dim >> 1) & 1;
-        return tile * 2048 + step * 256 + ((row & 7) * 4 + quad) * 8 + half * 4 + (row >> 3) * 2 + (dim & 1);
+        return tile * (16 * HEAD_DIM) + step * 256 + ((row & 7) * 4 + quad) * 8 + half * 4 + (row >> 3) * 2 + (dim & 1);
     }
     u32 d = dim & 15, quad = (row & 7) >> 1;
     return (dim >> 4) * 512 + tile * 256 + ((d & 7) * 4 + quad) * 8 + (row >> 3) * 4 + (d >> 3) * 2 + (row & 1);

@@ -32,9 +32,34 @@ fn formats_follow_the_checkpoint_and_the_path_the_facts() {
     assert_eq!(bf16.kv_bytes_per_position, 112 * 1024);
     let staged = plan(StoredType::Bf16, &CudaOptions { persistent: Some(false), ..CudaOptions::default() });
     assert!(!is_persistent(&staged) && staged.weight_bytes < bf16.weight_bytes);
+    assert!(!is_hopper(&bf16) && bf16.notes.iter().any(|n| n.contains("not asked for")), "{:?}", bf16.notes);
+    let hopper = plan(StoredType::Bf16, &CudaOptions { hopper: Some(true), ..CudaOptions::default() });
+    assert!(is_hopper(&hopper) && is_persistent(&hopper));
+    assert_eq!((bf16.prefill_chunk, hopper.prefill_chunk), (PREFILL_CHUNK, HOPPER_CHUNK));
     let f32 = plan(StoredType::F32, &CudaOptions::default());
     assert_eq!((f32.weights, f32.kv), (WeightFormat::F32, KvFormat::F32));
     assert!(!is_persistent(&f32) && f32.notes.iter().any(|n| n.contains("bf16")), "{:?}", f32.notes);
+}
+
+#[test]
+fn kernels_for_hopper_take_shapes_by_facts_and_say_why_not() {
+    let config = Preset::Qwen3Small.config();
+    let options = CudaOptions { hopper: Some(true), ..CudaOptions::default() };
+    let refused = |config: &Config, options: &CudaOptions, gpu: &Gpu| {
+        let plan = resolve_plan(config, StoredType::Bf16, options, gpu).unwrap();
+        assert!(!is_hopper(&plan) && plan.prefill_chunk == PREFILL_CHUNK, "{:?}", plan.notes);
+        plan.notes.join("; ")
+    };
+    let hopper = gpu(140 << 30);
+    let older = Gpu { capability: (8, 0), ..hopper.clone() };
+    assert!(refused(&config, &options, &older).contains("compute capability 9.0"));
+    let f32 = CudaOptions { kv: Some(KvFormat::F32), ..options.clone() };
+    assert!(refused(&config, &f32, &hopper).contains("KV cache in bf16"));
+    assert!(refused(&Config { head_dim: 96, ..config.clone() }, &options, &hopper).contains("head_dim"));
+    let ragged = Config { intermediate: 3068, ..config.clone() };
+    assert!(refused(&ragged, &options, &hopper).contains("multiples of 8"));
+    let crowded = Config { heads: 16, kv_heads: 1, ..config };
+    assert!(refused(&crowded, &options, &hopper).contains("1,280 dims"));
 }
 
 #[test]

@@ -10,7 +10,9 @@ use cudarc::driver::{
     CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
 };
 
+use crate::hopper::Chunk;
 use crate::persistent::Params;
+use crate::raw::overlap::TensorMap;
 use crate::stages::Row;
 
 /// An argument of a kernel.
@@ -22,15 +24,25 @@ pub(crate) enum Arg {
     U64(u64),
     /// What the persistent decoder takes.
     Params(Box<Params>),
+    /// Where a matrix lies.
+    Map(Box<TensorMap>),
+    /// A structure of words of 8 bytes.
+    Words(Box<[u64]>),
 }
 
 // SAFETY: plain integers laid out by C's rules, as the kernel's text declares them.
 unsafe impl DeviceRepr for Params {}
+// SAFETY: as above.
+unsafe impl DeviceRepr for TensorMap {}
 
 // SAFETY: integers of 8, 4 and 4 bytes: no padding, and any bits are a value.
 unsafe impl bytemuck::Zeroable for Row {}
 // SAFETY: as above.
 unsafe impl bytemuck::Pod for Row {}
+// SAFETY: integers of 8 and four times 4 bytes: no padding, and any bits are a value.
+unsafe impl bytemuck::Zeroable for Chunk {}
+// SAFETY: as above.
+unsafe impl bytemuck::Pod for Chunk {}
 
 /// How a kernel is started.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +70,8 @@ pub(crate) fn launch(
             Arg::U32(value) => builder.arg(value),
             Arg::U64(value) => builder.arg(value),
             Arg::Params(value) => builder.arg(value.as_ref()),
+            Arg::Map(value) => builder.arg(value.as_ref()),
+            Arg::Words(value) => builder.arg(&value[0]),
         };
     }
     let config = LaunchConfig {

@@ -18,6 +18,7 @@ mod gpu;
 mod kv;
 mod open;
 mod options;
+mod pack;
 mod persistent;
 mod plan;
 mod raw;

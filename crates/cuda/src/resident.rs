@@ -79,7 +79,7 @@ impl CudaModel {
     ///
     /// # Errors
     /// `request_invalid`, `context_full` before any work; `device_timeout`, `device_failed`.
-    pub fn greedy(
+    pub fn run(
         &mut self,
         sequence: Sequence,
         token: u32,
@@ -93,10 +93,8 @@ impl CudaModel {
         let mut logits = vec![0.0; self.config.vocab];
         while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
             let token = ids.last().copied().unwrap_or(token);
-            if self.decoder.is_some() && ends.len() <= ENDS {
-                let steps = (count - ids.len()).min(STEPS);
-                ids.extend(self.persistent(sequence, token, steps, ends, None)?);
-            } else {
+            let found = self.greedy(sequence, token, count - ids.len(), ends)?;
+            if found.is_empty() {
                 self.decode(&[Step { sequence, token }], &mut logits)?;
                 let best = logits
                     .iter()
@@ -104,6 +102,7 @@ impl CudaModel {
                     .fold(0, |best, (i, v)| if *v > logits[best] { i } else { best });
                 ids.push(best as u32);
             }
+            ids.extend(found);
         }
         Ok(ids)
     }
@@ -282,6 +281,22 @@ impl Resident for CudaModel {
             }
         }
         Ok(())
+    }
+
+    fn greedy(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        count: usize,
+        ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        if self.decoder.is_none() || ends.len() > ENDS || count == 0 {
+            return Ok(Vec::new());
+        }
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, &[token], count - 1, &mut full, &mut invalid);
+        refuse(full, invalid)?;
+        self.persistent(sequence, token, count.min(STEPS), ends, None)
     }
 
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {

@@ -1,7 +1,7 @@
 """Checks the persistent decoder of crates/cuda against float64 on random weights of the Qwen3-0.6B shape, then times it.
 
 Needs a Hopper GPU, torch and cuda-python. `python decode.py [DEFINES ...]`, each a comma-separated list such as
-`PRODUCERS=4,FLY=2`: the first is checked, all are timed.
+`FLY=3,INT8=1`: each is checked, then timed.
 """
 
 import ctypes
@@ -11,19 +11,29 @@ import sys
 
 import torch
 
-from gpu import HERE, function, launch
+from gpu import HERE, compiled, function, launch
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD, INTER, VOCAB = 28, 1024, 16, 8, 128, 3072, 151936
 WORKERS, CHUNK, SLOTS, POSITIONS, WARPS = 128, 8192, 24, 8192, 8
-GROUP = HEADS // KV_HEADS
-SHARED = SLOTS * CHUNK + INTER * 4 + 2 * WARPS * 264 * 4 + 4096
+GROUP, MEMBERS = HEADS // KV_HEADS, WORKERS // KV_HEADS
+# Steps of 128 columns, and tiles of 16 rows, of a worker's part of each matrix.
+STAGES = [((GROUP + 2) * HEAD // MEMBERS // 16, HIDDEN // 128), (HIDDEN // MEMBERS // 16, GROUP * HEAD // 128)]
+STAGES += [(2 * INTER // WORKERS // 16, HIDDEN // 128), (HIDDEN // MEMBERS // 16, INTER // KV_HEADS // 128)]
+STAGES += [(-(-VOCAB // 16 // WORKERS), HIDDEN // 128)]
+XS_WORDS = max(steps for _, steps in STAGES) * 16 + 8
+
+
+def shared(slots):
+    return slots * CHUNK + (2 * 264 + GROUP * HEAD + XS_WORDS) * WARPS * 4 + 2048 + 9 * GROUP * HEAD
+
+
 BF16 = torch.bfloat16
 
 
 class Params(ctypes.Structure):
     """`Params` of prelude.cuh."""
 
-    _fields_ = [(n, ctypes.c_void_p) for n in ["tape"]] + [("tape_stride", ctypes.c_uint64)]
+    _fields_ = [(n, ctypes.c_void_p) for n in ["tape"]] + [("tape_stride", ctypes.c_uint64), ("scales", ctypes.c_void_p), ("scale_stride", ctypes.c_uint64)]
     _fields_ += [(n, ctypes.c_void_p) for n in ["embedding", "norms", "head_norms", "rope", "kv"]]
     _fields_ += [("kv_blocks", ctypes.c_uint64)]
     _fields_ += [(n, ctypes.c_void_p) for n in ["link", "forced", "out", "logits", "abort_word"]]
@@ -35,17 +45,8 @@ def random_matrix(rows, cols):
     return (torch.randn(rows, cols, device="cuda") / math.sqrt(cols)).to(BF16)
 
 
-def tiles(matrix):
-    """Rows in tape order as chunks of 16 x 512 in the order the A fragments are read."""
-    rows, cols = matrix.shape
-    parts = matrix.view(rows // 16, 2, 8, cols // 256, WARPS, 2, 4, 2, 2)
-    return parts.permute(0, 3, 4, 5, 2, 6, 7, 1, 8).contiguous().view(rows // 16, cols // 256 * 4096)
-
-
-def split(matrix):
-    """Eight rows a worker become a tile of sixteen: the same rows once for each half of the columns."""
-    halves = matrix.view(WORKERS, 8, 2, -1)
-    return torch.cat([halves[:, :, 0], halves[:, :, 1]], 1).reshape(WORKERS * 16, -1)
+def address(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
 
 
 class Model:
@@ -61,25 +62,25 @@ class Model:
         inverse = 1e6 ** (-torch.arange(0, HEAD, 2, dtype=torch.float64, device="cuda") / HEAD)
         angles = torch.arange(POSITIONS, dtype=torch.float64, device="cuda")[:, None] * inverse
         self.rope = torch.stack([angles.cos(), angles.sin()], -1).float().contiguous()
-        self.tape = self.pack()
-
-    def pack(self):
-        parts = []
+    def matrices(self):
+        """As the decoder reads them, by layer and stage, then the head."""
         for w in self.layers:
-            heads = [w[n].view(KV_HEADS, -1, HIDDEN) for n in "qkv"]
-            qkv = torch.cat(heads, 1).reshape(-1, HIDDEN)
-            gate_up = torch.stack([w["gate"], w["up"]], 1).reshape(-1, HIDDEN)
-            parts += [tiles(m).view(WORKERS, -1) for m in (qkv, split(w["o"]), gate_up, split(w["down"]))]
-        body, head, count = torch.cat(parts, 1), tiles(self.embedding), VOCAB // 16
-        most = -(-count // WORKERS)
-        tape = torch.zeros(WORKERS, body.shape[1] + most * head.shape[1], dtype=BF16, device="cuda")
-        tape[:, : body.shape[1]] = body
-        for worker in range(WORKERS):
-            own = head[count * worker // WORKERS : count * (worker + 1) // WORKERS].reshape(-1)
-            tape[worker, body.shape[1] : body.shape[1] + own.numel()] = own
-        return tape
+            yield 0, torch.cat([w["q"], w["k"], w["v"]])
+            yield 1, w["o"]
+            yield 2, torch.cat([w["gate"], w["up"]])
+            yield 3, w["down"]
+        yield 4, self.embedding
 
-    def forward(self, ids, dtype, round_kv):
+    def rounded(self, matrix, int8):
+        """What the decoder multiplies with."""
+        if not int8:
+            return matrix
+        w = matrix.float().view(matrix.shape[0], -1, 128)
+        scale = w.abs().amax(2, keepdim=True) / 127
+        scale = ((scale.view(torch.int32) + 0xFFFF) & ~0xFFFF).view(torch.float32)
+        return ((w * (1 / scale)).round().double() * scale.double()).view(matrix.shape)
+
+    def forward(self, ids, dtype, round_kv, int8=False):
         """Logits of every position, everything in `dtype`."""
         n, x = len(ids), self.embedding[ids].to(dtype)
         cos, sin = (self.rope[:n, None, :, i].to(dtype) for i in (0, 1))
@@ -95,7 +96,7 @@ class Model:
 
         causal = torch.tril(torch.ones(n, n, device="cuda", dtype=torch.bool))
         for i, w in enumerate(self.layers):
-            product = lambda y, name: y @ w[name].to(dtype).T
+            product = lambda y, name: y @ self.rounded(w[name], int8).to(dtype).T
             h = norm(x, self.norms[2 * i])
             q = rotate(norm(product(h, "q").view(n, HEADS, HEAD), self.head_norms[i, 0]))
             k = rotate(norm(product(h, "k").view(n, KV_HEADS, HEAD), self.head_norms[i, 1]))
@@ -108,16 +109,44 @@ class Model:
             x = x + product(torch.einsum("hqk,khd->qhd", weights, v).reshape(n, -1), "o")
             h = norm(x, self.norms[2 * i + 1])
             x = x + product(torch.nn.functional.silu(product(h, "gate")) * product(h, "up"), "down")
-        return (norm(x, self.norms[-1]) @ self.embedding.to(dtype).T).double()
+        return (norm(x, self.norms[-1]) @ self.rounded(self.embedding, int8).to(dtype).T).double()
+
+
+class Tape:
+    """The weights of a model as the kernels of `cubin` pack them."""
+
+    def __init__(self, model, cubin, int8):
+        units = [tiles * steps // (2 if int8 else 1) // 2 for tiles, steps in STAGES]
+        pairs = [tiles * steps * 8 for tiles, steps in STAGES]
+        self.stride = (LAYERS * sum(units[:4]) + units[4]) * CHUNK
+        self.scale_stride = LAYERS * sum(pairs[:4]) + pairs[4] + 8 * HIDDEN
+        self.tape = torch.zeros(WORKERS * self.stride, dtype=torch.uint8, device="cuda")
+        self.scales = torch.zeros(WORKERS * self.scale_stride, dtype=torch.int32, device="cuda")
+        pack, u32, u64 = function(cubin, "pack"), ctypes.c_uint32, ctypes.c_uint64
+        chunk = pair = 0
+        for kind, matrix in model.matrices():
+            columns, (tiles, steps) = matrix.shape[1], STAGES[kind]
+            shape = [u32(kind), u32(columns), u32(tiles), u32(steps)]
+            source = matrix
+            if int8:
+                source = torch.empty(matrix.shape, dtype=torch.int8, device="cuda")
+                scales = torch.empty(matrix.numel() // 128, dtype=torch.int16, device="cuda")
+                arguments = [address(matrix), address(source), address(scales), u64(scales.numel())]
+                launch(function(cubin, "quantise"), -(-scales.numel() // 8), 256, 0, arguments, together=False)
+                arguments = [address(scales), address(self.scales), u64(self.scale_stride), u32(pair)] + shape
+                blocks = (-(-pairs[kind] // 256), WORKERS)
+                launch(function(cubin, "pack_scales"), blocks, 256, 0, arguments, together=False)
+            arguments = [address(source), address(self.tape), u64(self.stride), u32(chunk)] + shape
+            launch(pack, (-(-units[kind] // 2), WORKERS), 1024, 0, arguments, together=False)
+            chunk, pair = chunk + units[kind], pair + pairs[kind]
 
 
 class Session:
     """Exchange buffers and a KV cache; `fill` makes the cache as if positions had been written."""
 
-    def __init__(self, model, kernel, fill=False):
-        qkv = (HEADS + 2 * KV_HEADS) * HEAD // 2
-        words = qkv + WORKERS * GROUP * (HEAD + 2) + HEADS * HEAD // 2 + HIDDEN + INTER // 2 + WORKERS * 2
-        self.model, self.kernel, self.epoch = model, kernel, 1
+    def __init__(self, model, tape, kernel, slots, fill=False):
+        words = (HEADS + 2 * KV_HEADS) * HEAD // 2 + WORKERS * (GROUP * (HEAD // 2 + 2)) + INTER // 2 + 2 * HIDDEN + 2 * WORKERS
+        self.model, self.tape, self.kernel, self.shared, self.epoch = model, tape, kernel, shared(slots), 1
         self.kv = torch.zeros(LAYERS * KV_HEADS * POSITIONS * 2 * HEAD, dtype=BF16, device="cuda")
         if fill:
             self.kv.normal_()
@@ -130,59 +159,81 @@ class Session:
         feed[: len(forced)] = torch.tensor(forced, dtype=torch.int32)
         out = torch.full((steps,), -7, dtype=torch.int32, device="cuda")
         rows = torch.full((steps, VOCAB), float("nan"), device="cuda") if logits else None
-        params = Params(at(m.tape), m.tape.shape[1] * 2, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
+        self.link[-2 * HIDDEN - 2 * WORKERS : -2 * WORKERS].zero_()
+        params = Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                         at(self.kv), POSITIONS // 32, at(self.link), at(feed), at(out),
                         at(rows) if logits else None, at(self.abort), position, steps, self.epoch, 0,
                         (ctypes.c_int * 8)(*[-1] * 8), 2_000_000_000)
-        time = launch(self.kernel, WORKERS, WARPS * 32 + 128, SHARED, [params])
+        time = launch(self.kernel, WORKERS, WARPS * 32 + 128, self.shared, [params])
         self.epoch = self.epoch + steps * (LAYERS + 1)
         if self.abort[0]:
             raise SystemExit(f"gave up waiting: {self.abort.tolist()}")
         return out, rows, time
 
 
-def check(model, kernel):
-    """Positions of both ways to attend, in one launch and in several."""
-    ids = torch.randint(0, VOCAB, (330,)).tolist()
-    out, logits, _ = Session(model, kernel).run(0, len(ids), ids, True)
-    _, again, _ = Session(model, kernel).run(0, len(ids), ids, True)
-    truth = model.forward(ids, torch.float64, False)
-    cache, plain = model.forward(ids, torch.float64, True), model.forward(ids, BF16, False)
-    error = lambda a, rows: ((a[rows] - truth[rows]).pow(2).mean().sqrt() / truth[rows].std()).item()
+class Truth:
+    """What a float64 forward, one with a bf16 cache and a bf16 forward of torch say of forced tokens."""
+
+    def __init__(self, model, int8):
+        self.ids = torch.randint(0, VOCAB, (330,), generator=torch.Generator().manual_seed(2)).tolist()
+        self.exact = model.forward(self.ids, torch.float64, False, int8)
+        self.cache = model.forward(self.ids, torch.float64, True, int8)
+        self.plain = model.forward(self.ids, BF16, False, int8)
+
+    def error(self, logits, rows):
+        exact = self.exact[rows]
+        return ((logits[rows] - exact).pow(2).mean().sqrt() / exact.std()).item()
+
+
+def check(session, truth):
+    """Positions of both ways to attend, in one launch and in several; whether all is right."""
+    ids = truth.ids
+    out, logits, _ = session().run(0, len(ids), ids, True)
+    _, again, _ = session().run(0, len(ids), ids, True)
     good = True
     for rows in (slice(0, 128), slice(128, 330)):
-        ours, of_cache, of_torch = error(logits.double(), rows), error(cache, rows), error(plain, rows)
+        ours, of_cache, of_torch = (truth.error(v.double(), rows) for v in (logits, truth.cache, truth.plain))
         print(f"rows {rows.start} to {rows.stop}: relative RMS error of the logits {ours:.2e}; of a bf16 cache alone "
               f"{of_cache:.2e}; of bf16 torch {of_torch:.2e}")
         good = good and ours <= of_torch
-    session, pieces = Session(model, kernel), range(0, 330, 110)
-    split = torch.cat([session.run(at, 110, ids[at : at + 110], True)[1] for at in pieces])
+    one, pieces = session(), range(0, 330, 110)
+    split = torch.cat([one.run(at, 110, ids[at : at + 110], True)[1] for at in pieces])
     same, chosen = torch.equal(logits, again), torch.equal(out.long(), logits.argmax(1))
     print(f"two runs equal: {same}; in three launches equal: {torch.equal(split, logits)}; "
           f"chosen token is the greatest: {chosen}", flush=True)
-    if not (good and same and chosen and torch.equal(split, logits)):
-        raise SystemExit("wrong: no times")
+    return good and same and chosen and torch.equal(split, logits)
 
 
 def text():
-    """The decoder's kernel for this shape."""
+    """The decoder's kernels for this shape."""
     native = HERE.parent.parent / "crates/cuda/src/native"
     shape = dict(LAYERS=LAYERS, HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, INTER=INTER, VOCAB=VOCAB, EPS="1e-6f")
     constants = "".join(f"#define {name} {value}\n" for name, value in shape.items())
-    return constants + "".join((native / file).read_text() for file in ("prelude.cuh", "worker.cuh", "attend.cuh", "decode.cu"))
+    files = ("prelude.cuh", "pack.cu", "worker.cuh", "attend.cuh", "decode.cu")
+    return constants + "".join((native / file).read_text() for file in files)
 
 
-def main():
-    model = Model()
-    for number, defines in enumerate(sys.argv[1:] or [""]):
-        kernel = function(text(), "decode", SHARED, [d for d in defines.split(",") if d])
-        if number == 0:
-            check(model, kernel)
+def main(variants, build=lambda defines: compiled(text(), defines)):
+    model, tapes, truths = Model(), {}, {}
+    for variant in variants:
+        defines = [d for d in variant.split(",") if d]
+        facts = dict(d.split("=") for d in defines)
+        int8, slots = int(facts.get("INT8", 0)), int(facts.get("SLOTS", SLOTS))
+        cubin = build(defines)
+        if int8 not in tapes:
+            tapes[int8], truths[int8] = Tape(model, cubin, int8), Truth(model, int8)
+        kernel = function(cubin, "decode", shared(slots))
+        session = lambda fill=False: Session(model, tapes[int8], kernel, slots, fill)
+        print(variant or "as it is", flush=True)
+        if not check(session, truths[int8]):
+            print("wrong: no times", flush=True)
+            continue
         for position in (1, 128, 512, 1024, 4096):
-            session = Session(model, kernel, fill=True)
-            times = [session.run(position, 120, [5])[2] / 120 * 1000 for _ in range(6)][1:]
+            one = session(True)
+            times = [one.run(position, 120, [5])[2] / 120 * 1000 for _ in range(6)][1:]
             each = [round(t) for t in times]
-            print(f"{defines} after {position}: {statistics.median(times):.0f} us a token, all {each}", flush=True)
+            print(f"  after {position}: {statistics.median(times):.0f} us a token, all {each}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main(sys.argv[1:] or [""])

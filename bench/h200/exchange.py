@@ -5,7 +5,7 @@ import statistics
 
 import torch
 
-from gpu import HERE, function, launch
+from gpu import HERE, compiled, function, launch
 
 EDGES, THREADS = 1000, 544
 METHODS = ["in the data, all lanes", "in the data, one lane a warp", "counter", "own boxes", "flags", "volatile", "cluster"]
@@ -16,7 +16,7 @@ def measure(method, words, cluster=1, flight=(4, 8192), load=True):
     copies, piece = flight
     shared = max(copies * piece, 120_000)
     defines = [f"METHOD={method}", f"WORDS={words}", f"CL={cluster}", f"FLY={copies}", f"PIECE={piece}"]
-    kernel = function((HERE / "exchange.cu").read_text(), "edge", shared, defines)
+    kernel = function(compiled((HERE / "exchange.cu").read_text(), defines), "edge", shared)
     boxes = WORKERS if method == 3 else 1
     link = torch.zeros(2 * WORKERS * words * boxes, dtype=torch.int64, device="cuda")
     counters = torch.zeros(512, dtype=torch.int32, device="cuda")

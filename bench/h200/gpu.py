@@ -18,34 +18,38 @@ def done(result):
     return result[1] if len(result) == 2 else result[1:]
 
 
-def function(text, name, shared, defines):
-    """The kernel `name` of a text for Hopper, with `shared` bytes of dynamic shared memory."""
-    program = done(nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, [], []))
+def compiled(text, defines):
+    """A text's machine code for Hopper."""
+    program = done(nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], []))
     options = [b"-arch=sm_90a", b"-std=c++17", b"-default-device"] + [f"-D{d}".encode() for d in defines]
-    compiled = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    if int(compiled[0]):
+    if int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]):
         log = b" " * done(nvrtc.nvrtcGetProgramLogSize(program))
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(log.decode())
     cubin = b" " * done(nvrtc.nvrtcGetCUBINSize(program))
     done(nvrtc.nvrtcGetCUBIN(program, cubin))
+    return cubin
+
+
+def function(cubin, name, shared=0):
+    """The kernel `name`, with `shared` bytes of dynamic shared memory."""
     torch.zeros(1, device="cuda")
     kernel = done(driver.cuModuleGetFunction(done(driver.cuModuleLoadData(cubin)), name.encode()))
     done(driver.cuFuncSetAttribute(kernel, DYNAMIC_SHARED_BYTES, shared))
     return kernel
 
 
-def launch(kernel, blocks, threads, shared, arguments, cluster=1):
-    """Launches once, cooperatively; milliseconds, or the error of a launch that does not fit."""
+def launch(kernel, blocks, threads, shared, arguments, cluster=1, together=True):
+    """Launches once, by default cooperatively; milliseconds, or the error of a launch that does not fit."""
     pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
     config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
+    config.gridDimX, config.gridDimY, config.gridDimZ = *(blocks if isinstance(blocks, tuple) else (blocks, 1)), 1
     config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
     config.sharedMemBytes = shared
     config.hStream = torch.cuda.current_stream().cuda_stream
     cooperative = driver.CUlaunchAttribute()
     cooperative.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-    cooperative.value.cooperative = 1
+    cooperative.value.cooperative = int(together)
     attributes = [cooperative]
     if cluster > 1:
         if cluster > 8:

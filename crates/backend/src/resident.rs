@@ -93,6 +93,24 @@ pub trait Resident: Send {
     /// `context_full` before any work.
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal>;
 
+    /// Appends `token`, then the id of its greatest logit (the lowest of equals), and so on: the ids found, at most
+    /// `count`, the last of which is not yet appended. Nothing follows an id of `ends`.
+    ///
+    /// A device that can do this without the host between two tokens gives ids; it may give fewer, or none, as when a
+    /// logit is not a number: [`decode`](Self::decode) then says more. One that cannot gives none, and appends nothing.
+    ///
+    /// # Errors
+    /// `context_full` before any work.
+    fn greedy(
+        &mut self,
+        _sequence: Sequence,
+        _token: u32,
+        _count: usize,
+        _ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        Ok(Vec::new())
+    }
+
     /// Copies the keys (after norm and RoPE) and values of one layer, each `[kv_heads, len, head_dim]`, as f32.
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>);
 }

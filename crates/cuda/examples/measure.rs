@@ -67,7 +67,7 @@ fn filled(model: &mut CudaModel, count: usize, room: usize) -> Result<Sequence, 
 /// Whether runs of tokens are what single steps choose.
 fn check(model: &mut CudaModel) -> Result<(), Refusal> {
     let (one, many) = (filled(model, 100, 300)?, filled(model, 100, 300)?);
-    let run = model.greedy(many, 5, 250, &[])?;
+    let run = model.run(many, 5, 250, &[])?;
     let (mut token, mut same, mut logits) = (5, 0, vec![0.0; model.config().vocab]);
     for id in &run {
         model.decode(&[Step { sequence: one, token }], &mut logits)?;
@@ -87,7 +87,7 @@ fn decode(model: &mut CudaModel, position: usize) -> Result<(), Refusal> {
     for trial in 0..=TRIALS {
         model.truncate(sequence, position);
         let start = Instant::now();
-        model.greedy(sequence, 5, TOKENS, &[])?;
+        model.run(sequence, 5, TOKENS, &[])?;
         if trial > 0 {
             times.push(start.elapsed());
         }

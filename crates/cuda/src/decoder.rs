@@ -1,5 +1,6 @@
 //! The persistent decoder on the GPU: its tape, its exchange buffers, and one launch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaModule};
@@ -8,6 +9,7 @@ use tilewright_model::{Config, Refusal};
 use crate::device::{Buffer, Device, function};
 use crate::gpu::failed;
 use crate::kv::KvCache;
+use crate::pack::{HEAD, Packer};
 use crate::persistent::{ENDS, Params, STEPS, THREADS, Tape, WORKERS, link_words, shared_bytes, timeout};
 use crate::raw::launch::{Arg, Grid, allow_shared};
 use crate::weights::Weights;
@@ -16,14 +18,22 @@ use crate::weights::Weights;
 const DEADLINE_NS: u64 = 2_000_000_000;
 const DEADLINE_STEP_NS: u64 = 10_000_000;
 
+/// What stands for a token that was not decoded.
+const UNUSED: i32 = -1;
+
 /// The decoder and what it works with.
 pub(crate) struct Decoder {
     decode: CudaFunction,
     tape: Buffer,
     stride: usize,
+    /// Of int8 weights.
+    scales: Option<Buffer>,
+    scale_stride: usize,
     /// Bytes of dynamic shared memory of a block.
     shared: u32,
     link: Buffer,
+    /// Bytes of `link` that are zero when a launch begins.
+    sums: Range<usize>,
     forced: Buffer,
     out: Buffer,
     logits: Buffer,
@@ -53,48 +63,40 @@ pub(crate) struct Run<'a> {
 }
 
 impl Decoder {
-    /// Packs `weights` into tapes.
+    /// Packs `weights` into tapes, those of `Tape::int8` rounded to 8 bits; they are then the rounded values in bf16.
     pub(crate) fn new(
         device: &Device,
         module: &Arc<CudaModule>,
         config: &Config,
         weights: &Weights,
+        int8: bool,
     ) -> Result<Self, Refusal> {
-        let (tape, decode) = (Tape::new(config), function(module, "decode")?);
+        let (tape, decode) = (Tape::new(config, int8), function(module, "decode")?);
         let shared = shared_bytes(config) as u32;
         allow_shared(&decode, shared).map_err(|e| failed("shared memory", e))?;
-        let buffer = device.zeros(tape.bytes())?;
-        let pack = function(module, "pack")?;
-        let launch = |matrix: u64, first: usize, kind: u32, columns: usize, chunks: usize| {
-            let args = [
-                Arg::U64(matrix),
-                Arg::U64(buffer.address),
-                Arg::U64(tape.stride() as u64),
-                Arg::U32(first as u32),
-                Arg::U32(kind),
-                Arg::U32(columns as u32),
-                Arg::U32(chunks as u32),
-            ];
-            let blocks = (chunks.div_ceil(2) as u32, WORKERS as u32);
-            device.launch(&pack, Grid { blocks, threads: 1024, shared: 0, cooperative: false }, &args)
-        };
-        let columns = [config.hidden, config.q_width(), config.hidden, config.intermediate];
+        let packer = Packer::new(device, module, config, tape)?;
         for (index, layer) in weights.layers.iter().enumerate() {
-            let mut first = index * tape.layer();
             let matrices = [&layer.qkv, &layer.o, &layer.gate_up, &layer.down];
             for (kind, matrix) in matrices.into_iter().enumerate() {
-                launch(matrix.address, first, kind as u32, columns[kind], tape.stages[kind])?;
-                first += tape.stages[kind];
+                packer.pack(matrix.address, index, kind)?;
             }
         }
-        launch(weights.head(), config.layers * tape.layer(), 4, config.hidden, tape.head)?;
+        packer.pack(weights.head(), config.layers, HEAD)?;
+        if weights.head.is_some() {
+            packer.round(weights.embedding.address, config.vocab * config.hidden)?;
+        }
         device.wait()?;
+        let [before, sums, after] = link_words(config);
+        let Packer { tape: buffer, scales, .. } = packer;
         Ok(Self {
             decode,
             tape: buffer,
             stride: tape.stride(),
+            scales,
+            scale_stride: tape.scale_stride(),
             shared,
-            link: device.zeros(link_words(config) * 8)?,
+            link: device.zeros((before + sums + after) * 8)?,
+            sums: before * 8..(before + sums) * 8,
             forced: device.upload(&[0xff; STEPS * 4])?,
             out: device.zeros(STEPS * 4)?,
             logits: device.zeros(config.vocab * 4)?,
@@ -121,6 +123,7 @@ impl Decoder {
         let steps = run.steps.min(STEPS);
         device.write(&mut self.forced, 0, &run.token.to_le_bytes())?;
         device.write(&mut self.out, 0, &vec![0xff; steps * 4])?;
+        device.clear_part(&mut self.link, self.sums.clone())?;
         let mut ends = [-1; ENDS];
         for (to, id) in ends.iter_mut().zip(run.ends) {
             *to = i32::try_from(*id).unwrap_or(-1);
@@ -128,6 +131,8 @@ impl Decoder {
         let params = Params {
             tape: self.tape.address,
             tape_stride: self.stride as u64,
+            scales: self.scales.as_ref().map_or(0, |b| b.address),
+            scale_stride: self.scale_stride as u64,
             embedding: weights.embedding.address,
             norms: weights.norms.address,
             head_norms: weights.head_norms.as_ref().map_or(0, |b| b.address),
@@ -162,8 +167,10 @@ impl Decoder {
             self.epoch = 1;
             return Err(timeout(record));
         }
+        let decoded = out.iter().take_while(|id| **id != UNUSED).count();
+        self.epoch = self.epoch.wrapping_add(decoded as u32 * (self.layers + 1));
+        // What follows logits that are not numbers is no id, and nothing was decoded after it.
         let ids: Vec<u32> = out.into_iter().map_while(|id| u32::try_from(id).ok()).collect();
-        self.epoch = self.epoch.wrapping_add(ids.len() as u32 * (self.layers + 1));
         if let Some(logits) = logits {
             device.read(&self.logits, 0, bytemuck::cast_slice_mut(logits))?;
         }

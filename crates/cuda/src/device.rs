@@ -1,5 +1,6 @@
 //! One GPU with one stream: memory, copies and kernels, in order.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream};
@@ -66,6 +67,12 @@ impl Device {
     /// Makes every byte zero.
     pub(crate) fn clear(&self, buffer: &mut Buffer) -> Result<(), Refusal> {
         self.stream.memset_zeros(&mut buffer.slice).map_err(|e| failed("clearing memory", e))
+    }
+
+    /// Makes the bytes of a range zero.
+    pub(crate) fn clear_part(&self, buffer: &mut Buffer, range: Range<usize>) -> Result<(), Refusal> {
+        let mut view = buffer.slice.slice_mut(range);
+        self.stream.memset_zeros(&mut view).map_err(|e| failed("clearing memory", e))
     }
 
     /// Copies from byte `at` of `buffer` on, once everything before is done.

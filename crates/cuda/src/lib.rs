@@ -21,6 +21,7 @@ mod hopper;
 mod kv;
 mod open;
 mod options;
+mod pack;
 mod persistent;
 mod plan;
 mod prefill;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_backend::{Progress, Resident};
-use tilewright_model::{Checkpoint, Refusal};
+use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
 use crate::compile::compile;
 use crate::decoder::Decoder;
@@ -51,14 +51,17 @@ pub fn open_model(
         text::plain(&config, plan.weights, plan.kv, persistent)
     };
     let many = compile(&text, &arch, driver, progress)?;
+    let int8 = plan.weights == WeightFormat::Int8;
     let decode =
-        persistent.then(|| compile(&text::persistent(&config), &arch, driver, progress)).transpose()?;
+        persistent.then(|| compile(&text::persistent(&config, int8), &arch, driver, progress)).transpose()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
     let module = device.module(many.cubin)?;
     let weights = upload(checkpoint, plan.weights, &device, progress)?;
     let decoder = match decode {
-        Some(kernels) => Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights)?),
+        Some(kernels) => {
+            Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights, int8)?)
+        }
         None => None,
     };
     let most = plan.prefill_chunk;

@@ -13,63 +13,105 @@ pub(crate) const THREADS: u32 = 384;
 pub(crate) const CHUNK: usize = 8192;
 /// Most tokens of one launch.
 pub(crate) const STEPS: usize = 256;
+/// Tiles of the head whose scales are read at once.
+const SPAN: usize = 16;
+/// Fragments of weights that wait in a lane's registers at most.
+const HELD: usize = 16;
 /// Most ids that end a launch.
 pub(crate) const ENDS: usize = 8;
 
-/// Rows, columns and places of a model on the workers; mirrors the macros of `native/prelude.cuh`.
+/// A worker's part of a matrix: tiles of 16 rows, and steps of 16 columns for each of its eight warps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) tiles: usize,
+    pub(crate) steps: usize,
+}
+
+impl Part {
+    /// Pieces of the tape.
+    pub(crate) fn chunks(self, int8: bool) -> usize {
+        self.tiles * self.steps / if int8 { 4 } else { 2 }
+    }
+
+    /// Pairs of scales, of rows r and r + 8.
+    pub(crate) fn pairs(self) -> usize {
+        self.tiles * self.steps * 8
+    }
+
+    /// Whether whole pieces of the tape hold it, and what of it must be.
+    fn whole(self, int8: bool) -> bool {
+        let units = if int8 { 2 } else { 1 };
+        let all = self.tiles * self.steps;
+        all.is_multiple_of(2 * units) && (all / units <= HELD || self.steps.is_multiple_of(2 * units))
+    }
+}
+
+/// Parts of a model's matrices on the workers; mirrors the macros of `native/prelude.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tape {
-    /// Chunks of a layer a worker: QKV, attention's output, gate and up, down.
-    pub(crate) stages: [usize; 4],
-    /// Chunks of the head, of the worker with most.
-    pub(crate) head: usize,
+    /// QKV, attention's output, gate and up, down, head (of the worker with most).
+    pub(crate) parts: [Part; 5],
+    /// Whether weights have 8 bits.
+    pub(crate) int8: bool,
     layers: usize,
 }
 
 impl Tape {
-    pub(crate) fn new(config: &Config) -> Self {
-        let columns = |n: usize| n / 256;
-        let tiles = |rows: usize| rows / WORKERS / 16;
-        let (h, q, i) = (config.hidden, config.q_width(), config.intermediate);
-        // Eight rows of attention's output and of down make a tile of half the columns.
-        let stages = [
-            tiles(q + 2 * config.kv_width()) * columns(h),
-            columns(q) / 2,
-            tiles(2 * i) * columns(h),
-            columns(i) / 2,
+    pub(crate) fn new(config: &Config, int8: bool) -> Self {
+        let group = WORKERS / config.kv_heads.min(WORKERS);
+        let mid = config.intermediate / WORKERS;
+        let (rows, width) = (config.hidden / group / 16, config.group() * config.head_dim);
+        let parts = [
+            Part { tiles: (width + 2 * config.head_dim) / group / 16, steps: config.hidden / 128 },
+            Part { tiles: rows, steps: width / 128 },
+            Part { tiles: mid / 8, steps: config.hidden / 128 },
+            Part { tiles: rows, steps: mid * group / 128 },
+            Part { tiles: (config.vocab / 16).div_ceil(WORKERS), steps: config.hidden / 128 },
         ];
-        let head = (config.vocab / 16).div_ceil(WORKERS) * columns(h);
-        Self { stages, head, layers: config.layers }
+        Self { parts, int8, layers: config.layers }
     }
 
-    /// Chunks of a layer.
-    pub(crate) fn layer(&self) -> usize {
-        self.stages.iter().sum()
+    /// Pieces of a worker's tape before a matrix of a layer, the layer counted from 0; of the head after the last.
+    pub(crate) fn first(&self, layer: usize, kind: usize) -> usize {
+        let chunks = |parts: &[Part]| parts.iter().map(|p| p.chunks(self.int8)).sum::<usize>();
+        layer * chunks(&self.parts[..4]) + chunks(&self.parts[..kind])
+    }
+
+    /// The same of the scales.
+    pub(crate) fn first_pair(&self, layer: usize, kind: usize) -> usize {
+        let pairs = |parts: &[Part]| parts.iter().map(|p| p.pairs()).sum::<usize>();
+        layer * pairs(&self.parts[..4]) + pairs(&self.parts[..kind])
     }
 
     /// Bytes of a worker's tape.
     pub(crate) fn stride(&self) -> usize {
-        (self.layers * self.layer() + self.head) * CHUNK
+        (self.first(self.layers, 0) + self.parts[4].chunks(self.int8)) * CHUNK
     }
 
-    /// Bytes of all tapes.
+    /// Pairs of scales a worker. The head's are read a span of tiles at a time.
+    pub(crate) fn scale_stride(&self) -> usize {
+        let head = self.parts[4];
+        self.first_pair(self.layers, 0) + head.pairs() + SPAN * head.steps * 8
+    }
+
+    /// Bytes of all tapes, and of the scales.
     pub(crate) fn bytes(&self) -> usize {
-        self.stride() * WORKERS
+        WORKERS * (self.stride() + if self.int8 { 4 * self.scale_stride() } else { 0 })
     }
 }
 
-/// Bytes of dynamic shared memory: ring, activations, partial sums, and what `Shared` holds.
+/// Bytes of dynamic shared memory: ring, partial sums, attention's, activations, and what `Shared` holds.
 pub(crate) fn shared_bytes(config: &Config) -> usize {
-    let widest = config.hidden.max(config.q_width()).max(config.intermediate);
-    24 * CHUNK + 2 * (widest / 2 + 16) * 4 + 2 * 8 * 264 * 4 + 4096
+    let width = config.group() * config.head_dim;
+    let widest = Tape::new(config, false).parts.iter().map(|p| p.steps).max().unwrap_or(0);
+    24 * CHUNK + 8 * 4 * (2 * 264 + width + widest * 16 + 8) + 2048 + 9 * width
 }
 
-/// Words of 8 bytes of the exchange buffers.
-pub(crate) fn link_words(config: &Config) -> usize {
-    let (q, h) = (config.q_width(), config.hidden);
-    let qkv = (q + 2 * config.kv_width()) / 2;
-    let partial = WORKERS * config.group() * (config.head_dim + 2);
-    qkv + partial + q / 2 + h + config.intermediate / 2 + 2 * WORKERS
+/// Words of 8 bytes of the exchange buffers: those before the sums, the sums, those after.
+pub(crate) fn link_words(config: &Config) -> [usize; 3] {
+    let qkv = (config.q_width() + 2 * config.kv_width()) / 2;
+    let partial = WORKERS * config.group() * (config.head_dim / 2 + 2);
+    [qkv + partial + config.intermediate / 2, 2 * config.hidden, 2 * WORKERS]
 }
 
 /// Why the decoder cannot take a model on a GPU, or nothing.
@@ -83,13 +125,14 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         && config.vocab / 16 >= WORKERS
         && config.qk_norm
         && !config.qkv_bias;
+    let int8 = weights == WeightFormat::Int8;
     if gpu.capability != (9, 0) {
         Some("it is made for compute capability 9.0".to_owned())
     } else if gpu.multiprocessors < WORKERS {
         Some(format!("it wants {WORKERS} multiprocessors"))
-    } else if weights != WeightFormat::Bf16 || kv != KvFormat::Bf16 {
-        Some("it wants weights and KV cache in bf16".to_owned())
-    } else if !shape {
+    } else if !(int8 || weights == WeightFormat::Bf16) || kv != KvFormat::Bf16 {
+        Some("it wants weights in bf16 or int8 and a KV cache in bf16".to_owned())
+    } else if !shape || !Tape::new(config, int8).parts.iter().all(|p| p.whole(int8)) {
         Some("it takes the shape of Qwen3-0.6B only, of any depth and vocabulary".to_owned())
     } else if gpu.shared_memory < shared_bytes(config) {
         Some(format!("it wants {} bytes of shared memory a block", shared_bytes(config)))
@@ -104,6 +147,8 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
 pub(crate) struct Params {
     pub(crate) tape: u64,
     pub(crate) tape_stride: u64,
+    pub(crate) scales: u64,
+    pub(crate) scale_stride: u64,
     pub(crate) embedding: u64,
     pub(crate) norms: u64,
     pub(crate) head_norms: u64,
@@ -130,7 +175,6 @@ pub(crate) fn timeout(record: [u32; 5]) -> Refusal {
         1 => "the residual stream of the layer before",
         2 => "queries, keys and values",
         3 => "partial attention",
-        4 => "attention",
         5 => "the residual stream after attention",
         6 => "the residual stream after the last layer",
         7 => "the best tokens",
@@ -138,7 +182,7 @@ pub(crate) fn timeout(record: [u32; 5]) -> Refusal {
         100 => "weights",
         _ => "something unknown",
     };
-    let got = format!("thread {thread} of worker {worker}, at chunk {chunk}, waited in vain");
+    let got = format!("thread {thread} of worker {worker}, at place {chunk} of its ring, waited in vain");
     Refusal::with_findings(
         Code::DeviceTimeout,
         vec![Finding::new(waited, "word from every worker in time", got)],

@@ -31,20 +31,26 @@ pub fn resolve_plan(
         StoredType::Bf16 => WeightFormat::Bf16,
         StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
     });
-    let kv = options.kv.unwrap_or(if weights == WeightFormat::Bf16 { KvFormat::Bf16 } else { KvFormat::F32 });
+    let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =
         vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
     let persistent = if options.persistent == Some(false) {
+        refuse_int8(weights, "which is not to be used")?;
         notes.push("decoding stage by stage, as asked".to_owned());
         false
     } else if let Some(reason) = objection(config, weights, kv, gpu) {
+        refuse_int8(weights, &reason)?;
         notes.push(format!("decoding stage by stage: the persistent decoder does not serve here, {reason}"));
         false
     } else {
-        notes.push(
+        notes.push(if weights == WeightFormat::Int8 {
+            "weights held twice: rounded to int8 as the persistent decoder reads them, and those values in bf16 for \
+             prompts and batches"
+                .to_owned()
+        } else {
             "weights held twice: by rows for prompts and batches, and as the persistent decoder reads them"
-                .to_owned(),
-        );
+                .to_owned()
+        });
         true
     };
     let hopper = match hopper::objection(config, weights, kv, gpu) {
@@ -64,7 +70,8 @@ pub fn resolve_plan(
     };
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let sizes = Sizes::of(config, weights, kv);
-    let held = sizes.weights + if persistent { Tape::new(config).bytes() as u64 } else { 0 };
+    let held = sizes.weights
+        + if persistent { Tape::new(config, weights == WeightFormat::Int8).bytes() as u64 } else { 0 };
     let free = gpu.free.saturating_sub(RESERVE + held);
     let wanted = options.context.unwrap_or(config.max_positions);
     let fits = free / sizes.kv;
@@ -113,11 +120,23 @@ pub(crate) fn is_persistent(plan: &Plan) -> bool {
     plan.kernels.ends_with("persistent")
 }
 
+/// Only the persistent decoder has products with 8-bit weights.
+fn refuse_int8(weights: WeightFormat, reason: &str) -> Result<(), Refusal> {
+    let finding =
+        || Finding::new("weights", "f32 or bf16 without the persistent decoder", format!("int8; {reason}"));
+    Refusal::check(
+        Code::DeviceOptionInvalid,
+        if weights == WeightFormat::Int8 { vec![finding()] } else { Vec::new() },
+    )
+}
+
 /// Refuses every option that cannot be honoured at once.
 fn check(config: &Config, options: &CudaOptions) -> Result<(), Refusal> {
     let mut findings = Vec::new();
-    if let Some(format) = options.weights.filter(|w| !matches!(w, WeightFormat::F32 | WeightFormat::Bf16)) {
-        findings.push(Finding::new("weights", "f32 or bf16 on this device", format));
+    if let Some(format) =
+        options.weights.filter(|w| !matches!(w, WeightFormat::F32 | WeightFormat::Bf16 | WeightFormat::Int8))
+    {
+        findings.push(Finding::new("weights", "f32, bf16 or int8 on this device", format));
     }
     if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::Bf16)) {
         findings.push(Finding::new("KV cache", "f32 or bf16 on this device", format));
@@ -146,7 +165,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(config: &Config, weights: WeightFormat, kv: KvFormat) -> Self {
-        let element = if weights == WeightFormat::Bf16 { 2 } else { 4 };
+        let element = if weights == WeightFormat::F32 { 4 } else { 2 };
         let cached = if kv == KvFormat::Bf16 { 2 } else { 4 };
         let (q, kv_width, h) = (config.q_width(), config.kv_width(), config.hidden);
         let layer = (2 * q + 2 * kv_width + 3 * config.intermediate) * h;
@@ -154,10 +173,13 @@ impl Sizes {
             + if config.qk_norm { 2 * config.head_dim } else { 0 }
             + if config.qkv_bias { q + 2 * kv_width } else { 0 };
         let head = (config.vocab * h * element) as u64;
-        let per_token = (config.layers * (layer * element + 4 * vectors) + 4 * h) as u64 + head;
+        let held = (config.layers * (layer * element + 4 * vectors) + 4 * h) as u64 + head;
+        // Eight bits are read as such, with a bf16 scale for 128 of them.
+        let matrices = (config.layers * layer + config.vocab * h) as u64;
+        let saved = if weights == WeightFormat::Int8 { matrices - matrices / 64 } else { 0 };
         Self {
-            weights: per_token + if config.tied { 0 } else { head },
-            per_token,
+            weights: held + if config.tied { 0 } else { head },
+            per_token: held - saved,
             kv: (2 * config.layers * kv_width * cached) as u64,
         }
     }

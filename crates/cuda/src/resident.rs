@@ -82,7 +82,7 @@ impl CudaModel {
     ///
     /// # Errors
     /// `request_invalid`, `context_full` before any work; `device_timeout`, `device_failed`.
-    pub fn greedy(
+    pub fn run(
         &mut self,
         sequence: Sequence,
         token: u32,
@@ -100,13 +100,12 @@ impl CudaModel {
         let mut logits = vec![0.0; self.config.vocab];
         while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
             let token = ids.last().copied().unwrap_or(token);
-            if ends.len() <= ENDS {
-                let steps = (count - ids.len()).min(STEPS);
-                ids.extend(self.persistent(sequence, token, steps, ends, None)?);
-            } else {
+            let found = self.greedy(sequence, token, count - ids.len(), ends)?;
+            if found.is_empty() {
                 self.decode(&[Step { sequence, token }], &mut logits)?;
                 ids.push(argmax(&logits));
             }
+            ids.extend(found);
         }
         Ok(ids)
     }
@@ -348,6 +347,22 @@ impl Resident for CudaModel {
             }
         }
         Ok(())
+    }
+
+    fn greedy(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        count: usize,
+        ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        if self.decoder.is_none() || ends.len() > ENDS || count == 0 {
+            return Ok(Vec::new());
+        }
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, &[token], count - 1, &mut full, &mut invalid);
+        refuse(full, invalid)?;
+        self.persistent(sequence, token, count.min(STEPS), ends, None)
     }
 
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {

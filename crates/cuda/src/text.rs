@@ -35,7 +35,7 @@ pub fn plain(config: &Config, weights: WeightFormat, kv: KvFormat, fragments: bo
             ("HEAD_DIM", config.head_dim),
             ("QK_NORM", config.qk_norm.into()),
             ("QKV_BIAS", config.qkv_bias.into()),
-            ("WEIGHT_BF16", (weights == WeightFormat::Bf16).into()),
+            ("WEIGHT_BF16", (weights != WeightFormat::F32).into()),
             ("KV_BF16", (kv == KvFormat::Bf16).into()),
             ("FRAGMENTS", fragments.into()),
         ],
@@ -44,8 +44,8 @@ pub fn plain(config: &Config, weights: WeightFormat, kv: KvFormat, fragments: bo
     constants + PLAIN
 }
 
-/// The kernels of the persistent decoder.
-pub fn persistent(config: &Config) -> String {
+/// The kernels of the persistent decoder, for weights of 8 bits or in bf16.
+pub fn persistent(config: &Config, int8: bool) -> String {
     let constants = constants(
         &[
             ("LAYERS", config.layers),
@@ -54,6 +54,7 @@ pub fn persistent(config: &Config) -> String {
             ("KV_HEADS", config.kv_heads),
             ("INTER", config.intermediate),
             ("VOCAB", config.vocab),
+            ("INT8", int8.into()),
         ],
         config.norm_eps,
     );

@@ -124,15 +124,15 @@ impl Loader<'_> {
 
     /// One matrix of the rows of all `tensors`.
     fn matrix(&mut self, tensors: &[&Tensor<'_>]) -> Result<Buffer, Refusal> {
-        let element = if self.format == WeightFormat::Bf16 { 2 } else { 4 };
+        let element = if self.format == WeightFormat::F32 { 4 } else { 2 };
         let elements: usize = tensors.iter().map(|t| t.elements()).sum();
         let mut buffer = self.device.zeros(elements * element)?;
         let mut at = 0;
         for tensor in tensors {
             let columns = tensor.row_len();
             let as_stored = match self.format {
-                WeightFormat::Bf16 => tensor.stored == StoredType::Bf16,
-                _ => tensor.stored == StoredType::F32,
+                WeightFormat::F32 => tensor.stored == StoredType::F32,
+                _ => tensor.stored == StoredType::Bf16,
             } && !tensor.transposed;
             let step = (TILE / columns).max(1);
             for first in (0..tensor.rows()).step_by(step) {

@@ -86,6 +86,47 @@ fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
 }
 
 #[test]
+fn int8_weights_give_the_logits_of_the_rounded_weights() {
+    if !present() {
+        return;
+    }
+    let config = config();
+    let (_folder, checkpoint) = seeded(&config, 14);
+    let options =
+        CudaOptions { weights: Some(tilewright_model::WeightFormat::Int8), ..CudaOptions::default() };
+    let Some(mut model) = open(&checkpoint, &options) else { return };
+    let ids = ids(COUNT, config.vocab);
+    // Prompts go through the rounded weights, held in bf16.
+    let (_, want) = prefill_all(&mut model, &ids, COUNT);
+    let want: Vec<f64> = want.iter().map(|v| f64::from(*v)).collect();
+    let got = one_by_one(&mut model, &ids);
+    let seen = compare(&got, &want, Tolerance::BF16_STATE).unwrap_or_else(|m| panic!("logits: {m}"));
+    eprintln!("logits within {:.2e} of a prompt's", seen.max_abs);
+    assert!(one_by_one(&mut model, &ids) == got, "two runs differ");
+}
+
+#[test]
+#[ignore = "takes minutes without a fast GPU"]
+fn twenty_thousand_tokens_and_ten_thousand_launches_repeat() {
+    if !present() {
+        return;
+    }
+    let config = config();
+    let (_folder, checkpoint) = seeded(&config, 15);
+    let Some(mut model) = open(&checkpoint, &CudaOptions::default()) else { return };
+    let (count, launches) = (20_000, 10_000);
+    let (one, many) = (model.create(count).unwrap(), model.create(count).unwrap());
+    let run = model.run(one, 9, count, &[]).unwrap();
+    let mut token = 9;
+    for want in &run[..launches] {
+        token = model.run(many, token, 1, &[]).unwrap()[0];
+        assert_eq!(token, *want, "position {}", model.len(many));
+    }
+    let rest = model.run(many, token, count - launches, &[]).unwrap();
+    assert_eq!(rest, run[launches..]);
+}
+
+#[test]
 fn a_run_of_tokens_is_what_single_steps_choose_bit_for_bit() {
     if !present() {
         return;
@@ -94,7 +135,7 @@ fn a_run_of_tokens_is_what_single_steps_choose_bit_for_bit() {
     let (_folder, checkpoint) = seeded(&config, 12);
     let Some(mut model) = open(&checkpoint, &CudaOptions::default()) else { return };
     let sequence = model.create(COUNT + 8).unwrap();
-    let run = model.greedy(sequence, 7, COUNT, &[]).unwrap();
+    let run = model.run(sequence, 7, COUNT, &[]).unwrap();
     assert_eq!((run.len(), model.len(sequence)), (COUNT, COUNT));
 
     let fed: Vec<u32> = [7].into_iter().chain(run.iter().copied()).take(COUNT).collect();
@@ -105,11 +146,11 @@ fn a_run_of_tokens_is_what_single_steps_choose_bit_for_bit() {
 
     // Again in pieces, from the middle, and up to an id that ends it.
     model.truncate(sequence, 100);
-    let piece = model.greedy(sequence, run[99], 33, &[]).unwrap();
+    let piece = model.run(sequence, run[99], 33, &[]).unwrap();
     assert_eq!(piece, run[100..133]);
     let end = run[150];
     let until = run[133..].iter().position(|id| *id == end).unwrap();
-    let piece = model.greedy(sequence, run[132], 100, &[config.vocab as u32 + 1, end]).unwrap();
+    let piece = model.run(sequence, run[132], 100, &[config.vocab as u32 + 1, end]).unwrap();
     assert_eq!(piece, run[133..=133 + until]);
     assert_eq!(model.len(sequence), 134 + until);
 }
@@ -123,14 +164,14 @@ fn a_worker_that_stays_away_is_a_named_error_and_no_hang() {
     let (_folder, checkpoint) = seeded(&config, 13);
     let Some(mut model) = open(&checkpoint, &CudaOptions::default()) else { return };
     let (sequence, other) = (model.create(50).unwrap(), model.create(50).unwrap());
-    let want = model.greedy(sequence, 3, 20, &[]).unwrap();
+    let want = model.run(sequence, 3, 20, &[]).unwrap();
     for worker in [0, 77, 127] {
         model.inject_fault(Some((worker, Duration::from_millis(50))));
-        let refusal = model.greedy(other, 3, 20, &[]).unwrap_err();
+        let refusal = model.run(other, 3, 20, &[]).unwrap_err();
         assert_eq!(refusal.code(), Code::DeviceTimeout, "{refusal}");
         assert_eq!(model.len(other), 0);
         model.inject_fault(None);
-        assert_eq!(model.greedy(other, 3, 20, &[]).unwrap(), want, "after the fault");
+        assert_eq!(model.run(other, 3, 20, &[]).unwrap(), want, "after the fault");
         model.truncate(other, 0);
     }
 }

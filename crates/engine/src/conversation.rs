@@ -77,6 +77,25 @@ impl Conversation {
         self.append(&[token], |lease| lease.decode(token, logits))
     }
 
+    /// Takes in `token` and what the device then chooses by itself: the ids chosen, all but the last taken in.
+    pub(crate) fn greedy(&mut self, token: u32, count: usize, ends: &[u32]) -> Result<Vec<u32>, Refusal> {
+        let Some(lease) = &self.lease else { return Ok(Vec::new()) };
+        let result = lease.greedy(token, count, ends);
+        self.ids.push(token);
+        self.ids.extend(result.iter().flatten());
+        self.ids.truncate(lease.len());
+        result
+    }
+
+    /// Forgets the last `count` ids.
+    pub(crate) fn forget(&mut self, count: usize) {
+        let len = self.ids.len().saturating_sub(count);
+        if let Some(lease) = &self.lease {
+            lease.truncate(len);
+        }
+        self.ids.truncate(len);
+    }
+
     fn append(
         &mut self,
         tokens: &[u32],

@@ -28,6 +28,8 @@ pub(crate) struct Watch {
     pub(crate) decodes: Arc<AtomicUsize>,
     /// A request's cancel flag is raised by the device itself in the prefill call of this index.
     pub(crate) cancel_in_prefill: Arc<Mutex<Option<usize>>>,
+    /// Whether the device chooses tokens by itself, and what it was asked for each time.
+    pub(crate) runs: Arc<Mutex<Option<Vec<usize>>>>,
 }
 
 impl Watch {
@@ -211,6 +213,29 @@ impl Resident for Fake {
             row.copy_from_slice(&script(self.append(step.sequence, &[step.token])));
         }
         Ok(())
+    }
+
+    fn greedy(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        count: usize,
+        ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        match &mut *self.watch.runs.lock().unwrap() {
+            Some(runs) => runs.push(count),
+            None => return Ok(Vec::new()),
+        }
+        self.check_room(sequence, count)?;
+        let script = Arc::clone(&self.script);
+        let (mut ids, mut token) = (Vec::new(), token);
+        while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
+            let logits = script(self.append(sequence, &[token]));
+            token =
+                (0..logits.len()).fold(0, |best, i| if logits[i] > logits[best] { i } else { best }) as u32;
+            ids.push(token);
+        }
+        Ok(ids)
     }
 
     fn copy_kv(&self, _: Sequence, _: usize) -> (Vec<f32>, Vec<f32>) {

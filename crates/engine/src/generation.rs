@@ -11,6 +11,9 @@ use crate::sampling::{self, Sampler, SamplingSet};
 use crate::stopping::ReplyText;
 use crate::{Conversation, Done, Event, FinishReason, Request, Stop, Timings, Token, Usage};
 
+/// Most tokens that the device is asked for at once: what a cancelled reply may have computed in vain.
+const LONGEST_RUN: usize = 32;
+
 /// The events of one reply, in order. One call of `next` does at most one unit of work: a chunk of the prompt, or
 /// one token.
 ///
@@ -24,6 +27,10 @@ pub struct Generation<'c> {
     /// The latest logits, `[vocab]`.
     logits: Vec<f32>,
     phase: Phase,
+    /// Tokens the device has chosen beyond the latest one reported. All but the last are taken in.
+    ahead: VecDeque<u32>,
+    /// Tokens to ask the device for next time.
+    run: usize,
     ready: VecDeque<Event>,
     usage: Usage,
     timings: Timings,
@@ -81,6 +88,8 @@ impl<'c> Generation<'c> {
             reply: ReplyText::new(engine.tokenizer(), &checked.request, &checked.stop_strings),
             logits: vec![0.0; engine.config().vocab],
             phase: Phase::Prefill,
+            ahead: VecDeque::new(),
+            run: 2,
             ready: VecDeque::new(),
             usage,
             timings: Timings::default(),
@@ -143,14 +152,47 @@ impl<'c> Generation<'c> {
         Ok(())
     }
 
-    /// Decodes the latest token and picks the next.
+    /// Decodes the latest token and picks the next, unless the device has done so already.
     fn decode(&mut self, token: u32) -> Result<(), Refusal> {
+        if self.ahead.is_empty() && self.is_plain() {
+            self.run_ahead(token)?;
+        }
+        if let Some(id) = self.ahead.pop_front() {
+            self.sampler.note(id);
+            return self.accept(Token { id, logprobs: None });
+        }
         let started = Instant::now();
         self.conversation.get().decode(token, &mut self.logits)?;
         let token = self.pick()?;
         self.timings.decode += started.elapsed();
         self.timings.decoded += 1;
         self.accept(token)
+    }
+
+    /// Whether the next tokens are the greatest logits' ids and nothing else is asked of the logits.
+    fn is_plain(&self) -> bool {
+        let request = &self.checked.request;
+        let free = self.usage.completion_tokens >= request.min_tokens || self.checked.stop_ids.is_empty();
+        free && request.logprobs.is_none() && self.sampler.is_plain()
+    }
+
+    /// Lets the device choose tokens by itself, more each time. Ids that stand for no token are left to be picked.
+    fn run_ahead(&mut self, token: u32) -> Result<(), Refusal> {
+        let count = self.run.min(self.checked.max_tokens - self.usage.completion_tokens);
+        let started = Instant::now();
+        let conversation = self.conversation.get();
+        let mut ids = conversation.greedy(token, count, &self.checked.stop_ids)?;
+        let tokens = conversation.engine().tokens();
+        let good = ids.iter().take_while(|id| tokens.has(**id)).count();
+        conversation.forget(ids.len() - good);
+        ids.truncate(good);
+        if !ids.is_empty() {
+            self.timings.decode += started.elapsed();
+            self.timings.decoded += ids.len();
+            self.run = (self.run * 2).min(LONGEST_RUN);
+        }
+        self.ahead.extend(ids);
+        Ok(())
     }
 
     fn pick(&mut self) -> Result<Token, Refusal> {
@@ -210,6 +252,8 @@ impl<'c> Generation<'c> {
     }
 
     fn done(&mut self, reason: FinishReason) {
+        self.conversation.get().forget(self.ahead.len());
+        self.ahead.clear();
         self.phase = Phase::Ended;
         self.ready.push_back(Event::Done(Done { reason, usage: self.usage, timings: self.timings }));
     }

@@ -39,6 +39,11 @@ impl Lease {
         self.engine.resident().prefill(self.sequence, tokens, logits, cancel)
     }
 
+    /// A run of tokens on the device: [`Resident::greedy`](tilewright_backend::Resident::greedy).
+    pub(crate) fn greedy(&self, token: u32, count: usize, ends: &[u32]) -> Result<Vec<u32>, Refusal> {
+        self.engine.resident().greedy(self.sequence, token, count, ends)
+    }
+
     /// Appends one token and gives the logits after it.
     pub(crate) fn decode(&self, token: u32, logits: &mut [f32]) -> Result<(), Refusal> {
         self.engine.resident().decode(&[Step { sequence: self.sequence, token }], logits)

@@ -1,11 +1,13 @@
 // Persistent greedy decode of a Qwen3-shaped model: one cooperative launch runs many tokens.
 //
-// 128 workers (one a multiprocessor). The weights of a worker lie in one contiguous tape in the order they are used; a few
-// producer threads stream the tape, and the old keys and values of the worker's head, through a shared-memory ring and
-// never wait for a dependency. Eight consumer warps multiply with tensor cores: a chunk of 16 rows x 256 columns is
-// eight k-slices, one a warp; a stage's weights wait in registers before its input arrives. Activations enter as two
-// bf16 parts (16 bits of mantissa) in two columns of B.
-// Exchanges between workers carry readiness in the data: every 8-byte word holds values and an epoch.
+// 128 workers (one a multiprocessor), those of a KV head a group. The weights of a worker lie in one contiguous tape in the
+// order they are used; a few producer threads stream the tape, and the old keys and values of the worker's head, through a
+// shared-memory ring and never wait for a dependency. Eight consumer warps multiply with tensor cores, each its eighth of
+// the columns; a stage's weights wait in registers before its input arrives. Activations enter as two parts, of bf16 or
+// int8 as the weights, that together have 16 bits.
+// A layer has two exchanges between all workers: what attention and what the MLP add to the residual stream. Every worker
+// has rows of these matrices for the columns of its own group, and adds its sums in fixed point to LINK_SUM, where the
+// count of additions says when they are complete. The rest is exchanged inside groups: words of values and an epoch.
 // Follows prelude.cuh, worker.cuh and attend.cuh.
 
 // The token chosen by all workers, from each one's best row.
@@ -40,8 +42,7 @@ __device__ __forceinline__ u32 agree(Ctx& c, u32 epoch, float best, u32 id) {
         for (int i = 0; i < WORKERS / 32; ++i) v[i] = get4(link + (c.lane + i * 32) * 2);
 #pragma unroll
         for (int i = 0; i < WORKERS / 32; ++i) ready = ready && v[i].y == epoch && v[i].w == epoch;
-    } while (!ready && !c.expired(7));
-    __syncwarp();
+    } while (c.waiting(ready, 7));
 #pragma unroll
     for (int i = 0; i < WORKERS / 32; ++i) {
         float f = __uint_as_float(v[i].x);
@@ -91,30 +92,22 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         }
     };
     for (u32 step = 0; going && step < p.steps; ++step) {
-        u32 pos = p.position + step, blocks = (pos + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS;
+        u32 pos = p.position + step, blocks = (pos + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS, fly = pos < FAR ? FLY : FLY_FAR;
         tape = p.tape + (u64)worker * p.tape_stride;
         for (u32 layer = 0; going && layer < LAYERS; ++layer) {
-            weights(QKV_CHUNKS, FLY);
+            weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), fly);
             const u8* k = p.kv + (((u64)layer * KV_HEADS + group) * 2) * p.kv_blocks * CHUNK;
             const u8* v = k + p.kv_blocks * CHUNK;
             // The last block was written a token ago.
             while (going && step && s.kv_written < step) if (s.stop) going = false;
-            if (blocks <= WHOLE) {
-                for (u32 b = 0; going && b < blocks; ++b) chunk(FLY, CHUNK, [&](u32 to, u32 bar) { bulk(to, k + (u64)b * CHUNK, CHUNK, bar, policy); });
-                if (going && blocks)
-                    chunk(FLY, blocks * 1024, [&](u32 to, u32 bar) {
-                        for (u32 b = 0; b < blocks; ++b)
-                            bulk(to + b * 1024, v + (u64)b * CHUNK + member % (GROUP_SIZE / GQA) * 1024, 1024, bar, policy);
-                    });
-            } else {
-                for (u32 b = member; going && b < blocks; b += GROUP_SIZE) {
-                    chunk(FLY, CHUNK, [&](u32 to, u32 bar) { bulk(to, k + (u64)b * CHUNK, CHUNK, bar, policy); });
-                    if (going) chunk(FLY, CHUNK, [&](u32 to, u32 bar) { bulk(to, v + (u64)b * CHUNK, CHUNK, bar, policy); });
-                }
+            bool all = blocks <= WHOLE;
+            for (u32 b = all ? 0 : member; going && b < blocks; b += all ? 1 : GROUP_SIZE) {
+                chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, k + (u64)b * CHUNK, CHUNK, bar, policy); });
+                if (going) chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, v + (u64)b * CHUNK, CHUNK, bar, policy); });
             }
-            weights(OUT_CHUNKS + GU_CHUNKS + DOWN_CHUNKS, FLY);
+            weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), fly);
         }
-        weights((last - first) * KH, FLY_HEAD);
+        weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
     }
     // What is in flight must land before the block may end.
     while (!s.stop) {}
@@ -122,47 +115,65 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
 
+typedef Slab<1, HIDDEN_STEPS> HeadSlab;
+
 // The head over this worker's rows, span by span; best row so far.
-__device__ __forceinline__ void head(Ctx& c, float* logits, float& best, u32& id) {
+__device__ __forceinline__ void head(Ctx& c, HeadSlab& slab, const u32* scales, float* logits, float& best, u32& id) {
     u32 first = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS);
-    float r = c.rstd();
-    u32 xa = c.x_at(0);
-    uint4 x[KH];
-#pragma unroll
-    for (int i = 0; i < KH; ++i) x[i] = c.lane < 16 ? lds128(xa + i * WARPS * 64) : make_uint4(0, 0, 0, 0);
-    u32 side = 0;
-    for (u32 t0 = first; t0 < last; t0 += HEAD_SPAN, side ^= 1) {
+    HeadSlab::Input x[HIDDEN_STEPS];
+    slab.inputs(c, x);
+    float r = 0.f;
+    for (u32 t0 = first; t0 < last; t0 += HEAD_SPAN) {
         u32 tiles = last - t0 < HEAD_SPAN ? last - t0 : HEAD_SPAN;
-        float* part = c.part + side * WARPS * PART_STRIDE;
-#pragma unroll 1
-        for (u32 t = 0; t < tiles; ++t) {
-            float a[4] = {}, b[4] = {};
-            uint4 w[KH * 2];
-            c.fetch<KH>(w);
+        float* part = c.sums();
+#if INT8
+        // Scales come from memory: a span's at once, a lane some of them.
+        u32 own[HeadSlab::SCALES][HEAD_SPAN / 4];
 #pragma unroll
-            for (int i = 0; i < KH; ++i) {
-                mma(a, w[i * 2], x[i].x, x[i].y);
-                mma(b, w[i * 2 + 1], x[i].z, x[i].w);
+        for (int g = 0; g < HeadSlab::SCALES; ++g)
+#pragma unroll
+            for (int i = 0; i < HEAD_SPAN / 4; ++i)
+                own[g][i] = __ldg(scales + ((t0 - first + i * 4 + c.lane / 8) * HIDDEN_STEPS + column(c.warp, g * 8, HIDDEN_STEPS) / 128) * 8 + c.lane % 8);
+#pragma unroll
+        for (int i = 0; i < HEAD_SPAN / 4; ++i)
+#pragma unroll 1
+            for (u32 j = 0; j < 4 && i * 4 + j < tiles; ++j) {
+                u32 scale[HeadSlab::SCALES];
+#pragma unroll
+                for (int g = 0; g < HeadSlab::SCALES; ++g) scale[g] = __shfl_sync(~0u, own[g][i], j * 8 + (c.lane >> 2));
+                slab.stream_tile(c, part, i * 4 + j, scale, x);
             }
-            c.store_part(part, t, a, b);
-        }
+#else
+#pragma unroll 1
+        for (u32 t = 0; t < tiles; ++t) slab.stream_tile(c, part, t, nullptr, x);
+#endif
         // The other half of `part` is written until the next barrier, so one a span is enough.
-        sync_consumers();
+        part = (float*)c.settle();
+        if (t0 == first) r = c.rstd();
         if (c.tid < tiles * 16) {
             float v = c.row_sum(part, c.tid) * r;
             u32 token = t0 * 16 + c.tid;
             if (logits) logits[token] = v;
-            if (v > best) { best = v; id = token; }
+            // Not a number, or no end to it: what the host is to know outdoes every id.
+            if (!(fabsf(v) < 3.4e38f)) { best = __int_as_float(0x7f800000); id = 0xffffffffu; }
+            else if (v > best) { best = v; id = token; }
         }
     }
+}
+
+// Weights of a norm for this lane's pairs.
+__device__ __forceinline__ void norm_weights(const Ctx& c, const float* g, float2 (&w)[PAIRS]) {
+#pragma unroll
+    for (int i = 0; i < PAIRS; ++i) w[i] = *(const float2*)Stream::at(c, g, i);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_constant__ Params p) {
     extern __shared__ __align__(1024) u8 memory[];
     u8* ring = memory;
-    u32* xs = (u32*)(memory + SLOTS * CHUNK);
-    float* part = (float*)(xs + 2 * XS_LO);
-    Shared& s = *(Shared*)(part + 2 * WARPS * PART_STRIDE);
+    float* part = (float*)(memory + SLOTS * CHUNK);
+    float* po = part + 2 * WARPS * PART_STRIDE; // [WARPS][HEADS_WIDTH]
+    u32* xs = (u32*)(po + WARPS * HEADS_WIDTH);
+    Shared& s = *(Shared*)(xs + WARPS * XS_WORDS);
     u32 tid = threadIdx.x, worker = blockIdx.x;
     if (worker + 1 == p.fault) return;
     if (tid == 0) {
@@ -173,6 +184,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
+    for (u32 i = tid; i < WARPS * HEADS_WIDTH; i += THREADS) po[i] = 0.f;
     __syncthreads();
     // The producer's group of warps gives its registers to the others, which hold a stage's weights in them.
     if (tid >= CONSUMERS) {
@@ -182,100 +194,105 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Ctx c{p, s, saddr(ring), xs, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Stream stream;
+    stream.begin();
+    u64* sums = p.link + LINK_SUM + c.member * OUT_ROWS;
     u32 epoch = p.epoch, token = 0;
     for (u32 step = 0; step < p.steps; ++step) {
         int forced = p.forced[step];
         if (forced >= 0) token = (u32)forced;
         u32 pos = p.position + step;
+        stream.embed(c, token);
+        const u32* scales = p.scales + worker * p.scale_stride;
 #pragma unroll 1
         for (u32 layer = 0; layer < LAYERS; ++layer) {
-            u32 before = epoch - 1;
+            // What follows from a thread's place is found anew in each layer: kept, it would take the weights' registers.
+            asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member));
             const float* g = p.norms + (u64)2 * layer * HIDDEN;
             {
-                uint4 w[QKV_CHUNKS * 2];
-                float4 gw[HIDDEN / 1024];
-#pragma unroll
-                for (int i = 0; i < HIDDEN / 1024; ++i) gw[i] = *(const float4*)(g + (tid + i * CONSUMERS) * 4);
-                
-                c.fetch<QKV_CHUNKS>(w);
-                if (layer) c.take<HIDDEN / 1024, true>(p.link + LINK_X2, before, gw, 1);
-                else c.take_row(p.embedding + (u64)token * HIDDEN, g);
-                sync_consumers();
-                float r = c.rstd();
-                c.multiply<QKV_TILES, KH>(w, 0);
-                sync_consumers();
-                c.since = cycles();
-                if (tid < QKV_ROWS) {
-                    float v = c.row_sum(part, tid) * r, next = __shfl_down_sync(~0u, v, 1);
-                    if (!(tid & 1)) put(p.link + LINK_QKV + c.group * QKV_WORDS + (c.member * QKV_ROWS + tid) / 2, pack24(v, next, epoch));
-                }
-            }
-            if (pos <= WHOLE * BLOCK_POSITIONS) attend<true>(c, layer, pos, epoch);
-            else attend<false>(c, layer, pos, epoch);
-            {
-                uint4 w[OUT_CHUNKS * 2];
-                
-                c.fetch<OUT_CHUNKS>(w);
-                float4 none[Q_WIDTH / 1024];
-                c.take<Q_WIDTH / 1024, false>(p.link + LINK_O, epoch, none, 4);                sync_consumers();
-                c.multiply<OUT_ROWS / 8, KQ>(w, Q_WIDTH / 2);
-                sync_consumers();
-                c.since = cycles();
-                if (tid < 32) {
-                    u32 row = tid & 7;
-                    float v = s.xres[row] + (c.row_sum(part, row) + c.row_sum(part, row + 8)), next = __shfl_down_sync(~0u, v, 1);
-                    if (tid < 8) s.xres[row] = v;
-                    if (tid < 8 && !(tid & 1)) put(p.link + LINK_X1 + (worker * OUT_ROWS + row) / 2, pack24(v, next, epoch));
+                Slab<QKV_TILES, HIDDEN_STEPS> slab;
+                float2 gw[PAIRS];
+                norm_weights(c, g, gw);
+                slab.fetch(c, scales);
+                if (layer) stream.gather<1>(c, 1);
+                float ss = slab.put_stream(c, stream, gw);
+                slab.multiply(c, scales);
+                c.put_ss(ss);
+                const float* base = c.settle();
+                scales += QKV_TILES * HIDDEN_STEPS * 8;
+                if (tid < (QKV_ROWS + 31) / 32 * 32) {
+                    float v = c.row_sum(base, tid) * c.rstd(), next = __shfl_down_sync(~0u, v, 1);
+                    if (tid < QKV_ROWS && !(tid & 1)) put(p.link + LINK_QKV + c.group * QKV_WORDS + (c.member * QKV_ROWS + tid) / 2, pack24(v, next, epoch));
                 }
             }
             {
-                uint4 w[GU_CHUNKS * 2];
-                float4 gw[HIDDEN / 1024];
-#pragma unroll
-                for (int i = 0; i < HIDDEN / 1024; ++i) gw[i] = *(const float4*)(g + HIDDEN + (tid + i * CONSUMERS) * 4);
-                
-                c.fetch<GU_CHUNKS>(w);
-                c.take<HIDDEN / 1024, true>(p.link + LINK_X1, epoch, gw, 5);                sync_consumers();
-                float r = c.rstd();
-                c.multiply<GU_TILES, KH>(w, 0);
-                sync_consumers();
-                c.since = cycles();
-                if (tid < 32) {
-                    // Rows alternate: gate, up. The product travels in bf16, three a word: fewer bytes to poll.
+                OutSlab slab;
+                attend(c, slab, po, layer, pos, epoch);
+                slab.fetch(c, scales);
+                if (pos > WHOLE * BLOCK_POSITIONS) merge(c, slab, pos, epoch);
+                slab.multiply(c, scales);
+                const float* base = c.settle();
+                scales += OUT_TILES * OUT_STEPS * 8;
+                if (tid < OUT_ROWS) add(sums + tid, c.row_sum(base, tid));
+            }
+            {
+                Slab<GU_TILES, HIDDEN_STEPS> slab;
+                float2 gw[PAIRS];
+                norm_weights(c, g + HIDDEN, gw);
+                slab.fetch(c, scales);
+                stream.gather<0>(c, 5);
+                float ss = slab.put_stream(c, stream, gw);
+                slab.multiply(c, scales);
+                c.put_ss(ss);
+                const float* base = c.settle();
+                scales += GU_TILES * HIDDEN_STEPS * 8;
+                if (tid < (MID_ROWS + 31) / 32 * 32) {
+                    // Rows alternate: gate, up.
                     u32 row = tid < MID_ROWS ? tid * 2 : 0;
-                    float v = c.row_sum(part, row) * r, u = c.row_sum(part, row + 1) * r;
+                    float r = c.rstd(), v = c.row_sum(base, row) * r, u = c.row_sum(base, row + 1) * r;
                     v = __fdividef(v, 1.f + exp2_fast(-1.4426950408889634f * v)) * u;
-                    float a = __shfl_down_sync(~0u, v, 1), b = __shfl_down_sync(~0u, v, 2);
-                    if (tid < MID_ROWS && tid % 3 == 0)
-                        put(p.link + LINK_MID + (worker * MID_ROWS + tid) / 3, (u64)bf16x2(v, a) | ((u64)(bf16x2(b, 0.f) | (epoch << 16)) << 32));
+                    float next = __shfl_down_sync(~0u, v, 1);
+                    if (tid < MID_ROWS && !(tid & 1)) put(p.link + LINK_MID + (worker * MID_ROWS + tid) / 2, pack24(v, next, epoch));
                 }
             }
             {
-                uint4 w[DOWN_CHUNKS * 2];
-                
-                c.fetch<DOWN_CHUNKS>(w);
-                c.take_product(p.link + LINK_MID, epoch, 8);
-                sync_consumers();
-                c.multiply<OUT_ROWS / 8, KI, false>(w, INTER / 2);
-                sync_consumers();
-                c.since = cycles();
-                if (tid < 32) {
-                    u32 row = tid & 7;
-                    float v = s.xres[row] + (c.row_sum(part, row) + c.row_sum(part, row + 8)), next = __shfl_down_sync(~0u, v, 1);
-                    if (tid < 8) s.xres[row] = v;
-                    if (tid < 8 && !(tid & 1)) put(p.link + LINK_X2 + (worker * OUT_ROWS + row) / 2, pack24(v, next, epoch));
+                Slab<OUT_TILES, MID_STEPS> slab;
+                slab.fetch(c, scales);
+                const int BLOCKS = (MID_STEPS + 7) / 8;
+                c.hold(HOLD_MID);
+#pragma unroll
+                for (int b = 0; b < BLOCKS; ++b) {
+                    const u32 width = (b * 8 + 8 <= MID_STEPS ? 8 : MID_STEPS % 8) * 16;
+                    bool own = c.lane * 4 < width;
+                    uint4 v[1] = {};
+                    c.poll<1>(p.link + LINK_MID + (c.group * MID_WIDTH + column(c.warp, b * 8, MID_STEPS) + c.lane * 4) / 2, 0, epoch, v, own, 8);
+                    float x[4], by = 0.f;
+                    unpack24(v[0].x, v[0].y, x[0], x[1]);
+                    unpack24(v[0].z, v[0].w, x[2], x[3]);
+#if INT8
+                    by = slab.grade(b, fmaxf(fmaxf(fabsf(x[0]), fabsf(x[1])), fmaxf(fabsf(x[2]), fabsf(x[3]))));
+#endif
+                    if (own) slab.put4(c, b * 128 + c.lane * 4, x[0], x[1], x[2], x[3], by);
                 }
+                slab.multiply(c, scales);
+                const float* base = c.settle();
+                scales += OUT_TILES * MID_STEPS * 8;
+                if (tid < OUT_ROWS) add(sums + HIDDEN + tid, c.row_sum(base, tid));
             }
             ++epoch;
         }
-        float4 gw[HIDDEN / 1024];
-#pragma unroll
-        for (int i = 0; i < HIDDEN / 1024; ++i) gw[i] = *(const float4*)(p.norms + (u64)2 * LAYERS * HIDDEN + (tid + i * CONSUMERS) * 4);
-        c.take<HIDDEN / 1024, true>(p.link + LINK_X2, epoch - 1, gw, 6);        sync_consumers();
         float best = -3.4e38f;
         u32 id = 0xffffffffu;
-        head(c, p.logits ? p.logits + (u64)step * VOCAB : nullptr, best, id);
+        {
+            HeadSlab slab;
+            float2 gw[PAIRS];
+            norm_weights(c, p.norms + (u64)2 * LAYERS * HIDDEN, gw);
+            stream.gather<1>(c, 6);
+            float ss = slab.put_stream(c, stream, gw);
+            c.put_ss(ss);
+            head(c, slab, scales, p.logits ? p.logits + (u64)step * VOCAB : nullptr, best, id);
+        }
         token = agree(c, epoch, best, id);
         ++epoch;
         if (tid == 0) {
@@ -283,12 +300,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
             __threadfence();
             asm volatile("fence.proxy.async;" ::: "memory");
             s.kv_written = step + 1;
-            if (worker == 0) p.out[step] = (int)token;
+            if (worker == 0) p.out[step] = token == 0xffffffffu ? -2 : (int)token;
         }
         // Everybody leaves after the same token.
         if (c.gone) s.gone = 1;
         sync_consumers();
-        bool end = s.gone;
+        bool end = s.gone || token == 0xffffffffu;
 #pragma unroll
         for (int i = 0; i < 8; ++i) end = end || p.ends[i] == (int)token;
         if (end) break;

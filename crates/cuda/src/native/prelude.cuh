@@ -1,76 +1,100 @@
 // Exchange layout and primitives of decode.cu and pack.cu. Header-free, so that NVRTC needs no include path.
 //
-// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS.
+// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS, INT8.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
 typedef unsigned char u8;
 
-#define SLOTS 24    // chunks of the ring
+#ifndef SLOTS
+#define SLOTS 24    // chunks of the ring, a multiple of PRODUCERS
+#endif
+#ifndef INT8
+#define INT8 0      // weights of 8 bits, one scale for 128 columns of a row
+#endif
 #ifndef PRODUCERS
 #define PRODUCERS 2 // threads that send copies
 #endif
 #ifndef FLY
-#define FLY 2       // copies each has in flight during the layers
+#define FLY (INT8 ? 1 : 2) // copies each has in flight during the layers
+#endif
+#ifndef FLY_FAR
+#define FLY_FAR (FLY + 1) // the same from position FAR on, where keys and values are much of what is read
+#endif
+#ifndef FAR
+#define FAR 2048
 #endif
 #ifndef FLY_HEAD
 #define FLY_HEAD 5  // and during the head, where nobody exchanges
 #endif
-#ifndef HOLD
-#define HOLD 1700   // cycles between a worker's own word and its first look for the others'
+// Cycles between a worker's own word and its first look for the others', by what is waited for.
+#ifndef HOLD_QKV
+#define HOLD_QKV (INT8 ? 600 : 800)
 #endif
-#ifndef HOLD_ATTENTION
-#define HOLD_ATTENTION 1200 // the same before and after attention
+#ifndef HOLD_PART
+#define HOLD_PART (INT8 ? 600 : 800)
+#endif
+#ifndef HOLD_MID
+#define HOLD_MID (INT8 ? 400 : 800)
+#endif
+#ifndef HOLD_SUM
+#define HOLD_SUM (INT8 ? 800 : 1200)
 #endif
 #ifndef WHOLE
-#define WHOLE 4     // blocks up to which every worker attends to all positions; a multiple of 4
+#define WHOLE 2     // blocks up to which every worker attends to all positions
+#endif
+#ifndef HELD_MOST
+#define HELD_MOST 16 // units of weights, of four registers, that wait for a stage's input; more would not leave registers enough
 #endif
 #define HEAD_DIM 128
 #define WORKERS 128
-#define GROUP_SIZE (WORKERS / KV_HEADS)
+#define GROUP_SIZE (WORKERS / KV_HEADS) // workers of a KV head, which also share a part of the MLP
 #define GQA (HEADS / KV_HEADS)
 #define WARPS 8
 #define CONSUMERS (WARPS * 32)
 #define THREADS (CONSUMERS + 128)
-#define CHUNK 8192 // 16 rows x 256 columns of bf16, or 32 positions of K or V
-#define KC 256
-#define BLOCK_POSITIONS 32
-#define Q_WIDTH (HEADS * HEAD_DIM)
-#define QKV_ROWS ((HEADS + 2 * KV_HEADS) * HEAD_DIM / WORKERS)
+#define CHUNK 8192
+#define BLOCK_POSITIONS 32 // positions of K or V in a chunk
+// Rows and columns of a worker's part of each matrix. QKV and gate/up: whole rows. Output and down: the columns that
+// belong to its group, so that what they read comes from the group alone; their sums go to all.
+#define HEADS_WIDTH (GQA * HEAD_DIM)
+#define QKV_ROWS ((GQA + 2) * HEAD_DIM / GROUP_SIZE)
+#define OUT_ROWS (HIDDEN / GROUP_SIZE)
+#define MID_OWN (INTER / WORKERS)
+#define MID_ROWS ((MID_OWN + 7) / 8 * 8) // with rows of zeros
+#define MID_WIDTH (MID_ROWS * GROUP_SIZE)
+// Tiles of sixteen rows, and steps of sixteen columns a warp: the columns are spread over all eight.
 #define QKV_TILES (QKV_ROWS / 16)
-#define OUT_ROWS (HIDDEN / WORKERS)
-#define MID_ROWS (INTER / WORKERS)
-#define GU_TILES (MID_ROWS * 2 / 16)
-#define KH (HIDDEN / KC)
-// O and down give a worker eight rows: a tile holds them twice, once for each half of the columns.
-#define KQ (Q_WIDTH / KC / 2)
-#define KI (INTER / KC / 2)
-#define QKV_CHUNKS (QKV_TILES * KH)
-#define OUT_CHUNKS (OUT_ROWS / 8 * KQ)
-#define GU_CHUNKS (GU_TILES * KH)
-#define DOWN_CHUNKS (OUT_ROWS / 8 * KI)
-#define LAYER_CHUNKS (QKV_CHUNKS + OUT_CHUNKS + GU_CHUNKS + DOWN_CHUNKS)
+#define OUT_TILES (OUT_ROWS / 16)
+#define GU_TILES (MID_ROWS / 8)
+#define HIDDEN_STEPS (HIDDEN / 128)
+#define OUT_STEPS (HEADS_WIDTH / 128)
+#define MID_STEPS (MID_WIDTH / 128)
+// A lane reads 16 bytes of a chunk at once: one fragment of 16 x 16 in bf16, two in int8.
+#define PER_UNIT (INT8 ? 2 : 1)
+#define CHUNKS(tiles, steps) ((tiles) * (steps) / PER_UNIT / 2)
 #define HEAD_TILES_ALL (VOCAB / 16)
 #define HEAD_SPAN 16
 #define PART_STRIDE 264
-#define MAXK (INTER > Q_WIDTH ? (INTER > HIDDEN ? INTER : HIDDEN) : (Q_WIDTH > HIDDEN ? Q_WIDTH : HIDDEN))
+#define PAIRS (HIDDEN / 512) // pairs of neighbours of the residual stream a lane
+#define WIDEST_STEPS (HIDDEN_STEPS > MID_STEPS ? HIDDEN_STEPS : MID_STEPS)
+#define XS_WORDS ((WIDEST_STEPS > OUT_STEPS ? WIDEST_STEPS : OUT_STEPS) * 16 + 8) // of a warp: hi, then lo parts
 
-#define XS_LO (MAXK / 2 + 16) // words from the hi to the lo parts, which so lie in other banks
 // Words of the exchange buffers.
 #define LINK_QKV 0 // [KV_HEADS][QKV_WORDS]
 #define QKV_WORDS (QKV_ROWS * GROUP_SIZE / 2)
 #define LINK_PART (LINK_QKV + KV_HEADS * QKV_WORDS) // [KV_HEADS][GROUP_SIZE][PART_WORDS]
-#define PART_WORDS (GQA * (HEAD_DIM + 2))
-#define LINK_O (LINK_PART + KV_HEADS * GROUP_SIZE * PART_WORDS)
-#define LINK_X1 (LINK_O + Q_WIDTH / 2)
-#define LINK_MID (LINK_X1 + HIDDEN / 2)
-#define LINK_X2 (LINK_MID + INTER / 3 + 2) // three values a word, and the next aligned
-#define LINK_BEST (LINK_X2 + HIDDEN / 2) // [WORKERS] x 2 words
+#define PART_WORDS (HEADS_WIDTH / 2 + GQA * 2)
+#define LINK_MID (LINK_PART + KV_HEADS * GROUP_SIZE * PART_WORDS) // [KV_HEADS][MID_WIDTH / 2]
+#define LINK_SUM (LINK_MID + KV_HEADS * MID_WIDTH / 2) // [output, down][HIDDEN]: what was ever added to the residual stream
+#define LINK_BEST (LINK_SUM + 2 * HIDDEN) // [WORKERS] x 2 words
 #define LINK_WORDS (LINK_BEST + WORKERS * 2)
 
 struct Params {
     const u8* tape;          // [WORKERS][tape_stride]
     u64 tape_stride;
+    const u32* scales;       // int8: [WORKERS][scale_stride], pairs of rows r and r + 8
+    u64 scale_stride;
     const u16* embedding;    // [VOCAB][HIDDEN] bf16
     const float* norms;      // [LAYERS][2][HIDDEN], then [HIDDEN]
     const float* head_norms; // [LAYERS][2][HEAD_DIM]
@@ -90,9 +114,9 @@ struct Params {
 
 struct Shared {
     u64 full[SLOTS], empty[SLOTS];
-    __align__(16) float ss[WARPS];
-    float xres[OUT_ROWS];
-    __align__(16) float q[GQA * HEAD_DIM];
+    float ss[2][WARPS];
+    __align__(16) u32 q[2][HEADS_WIDTH / 2 + 16]; // hi and lo parts in the order of fragments
+    __align__(16) float qf[HEADS_WIDTH];
     __align__(16) float kcur[HEAD_DIM];
     __align__(16) float vcur[HEAD_DIM];
     __align__(8) float ml[WARPS][GQA][2];
@@ -103,6 +127,12 @@ struct Shared {
     volatile u32 kv_written; // tokens whose KV every worker has stored
 };
 
+// First column of step `s` of a warp in a matrix of `steps` x 128 columns: blocks of 1024 columns and what remains, each
+// in eight equal parts, so that a warp multiplies with just the columns that it takes from an exchange.
+__device__ __forceinline__ u32 column(u32 warp, u32 s, u32 steps) {
+    u32 base = s / 8 * 8, width = steps - base < 8 ? steps - base : 8;
+    return base * 128 + (warp * width + s - base) * 16;
+}
 __device__ __forceinline__ u32 saddr(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 __device__ __forceinline__ u64 now_ns() { u64 t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); return t; }
 __device__ __forceinline__ u32 cycles() { u32 t; asm volatile("mov.u32 %0, %%clock;" : "=r"(t)::"memory"); return t; }
@@ -124,6 +154,20 @@ __device__ __forceinline__ uint4 lds128(u32 a) {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
     return v;
+}
+__device__ __forceinline__ uint2 lds64(u32 a) {
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+    return v;
+}
+__device__ __forceinline__ u32 lds32(u32 a) {
+    u32 v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
+    return v;
+}
+__device__ __forceinline__ void mma8(int (&c)[4], u32 a0, u32 a1, u32 b) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a0), "r"(a1), "r"(b));
 }
 __device__ __forceinline__ void mma(float (&c)[4], uint4 w, u32 x0, u32 x1) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -154,6 +198,14 @@ __device__ __forceinline__ uint2 get2(const u64* p) {
     asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p) : "memory");
     return v;
 }
+// Adds to a word of LINK_SUM: fixed point of 2^-32 in 56 bits, so that the order does not matter, and a count above.
+__device__ __forceinline__ void add(u64* p, float v) {
+    u64 w = (u64)__float2ll_rn(fminf(fmaxf(v, -524288.f), 524288.f) * 4294967296.f) + (1ull << 56);
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
+}
+// How many have added, and what, from the difference of two looks.
+__device__ __forceinline__ u32 added(u64 d) { return ((u32)(d >> 32) + 0x800000u) >> 24; }
+__device__ __forceinline__ float sum_of(u64 d) { return (float)(long long)(d << 8) * (1.f / 1099511627776.f); }
 // Whether both words carry the epoch (given shifted left by 16).
 __device__ __forceinline__ bool fresh(uint4 v, u32 epoch16) { return ((v.y ^ epoch16) | (v.w ^ epoch16)) < 0x10000u; }
 

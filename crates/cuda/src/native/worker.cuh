@@ -1,35 +1,31 @@
 // What a worker of the persistent decoder works with: its ring of chunks, the exchanges, its products. Follows prelude.cuh.
+//
+// A warp multiplies with the columns that it took from an exchange itself, so that nothing waits between the two. One
+// barrier a stage is left: before the sums over the eight warps. Their buffers alternate, since the next stage begins
+// while the last one's sums are still read.
 
 struct Ctx {
     const Params& p;
     Shared& s;
     u32 ring; // shared address
-    u32* xs; // [2][XS_LO]: hi and lo bf16 pairs in fragment order
-    float* part;
+    u32* xs; // this warp's activations: hi parts, then lo parts
+    float* part; // [2][WARPS][PART_STRIDE]
     u32 worker, group, member, tid, warp, lane;
-    u32 chunk, slot, phase; // next chunk to consume, where it lies, and its parity
+    u32 slot, phase; // where the next chunk to consume lies, and its parity
+    u32 side; // of the alternating buffers
     u32 since; // when this worker last gave something
     u32 tries;
     bool gone; // somebody gave up: nothing is waited for any more
     u64 deadline;
-    // Every wait counts its tries; now and then it looks at the clock and at the word by which others give up.
-    __device__ __forceinline__ bool expired(u32 where) {
-        if (gone || (++tries & 0xfff) != 0) return gone;
-        return gone = give_up(p.abort_word, deadline, where, worker, tid, chunk);
+    // A warp waits as one. Every wait counts its tries; now and then it looks at the clock and at the word by which others
+    // give up.
+    __device__ __forceinline__ bool waiting(bool ready, u32 where) {
+        if (__all_sync(~0u, ready) || gone) return false;
+        if ((++tries & 0xfff) == 0) gone = __any_sync(~0u, give_up(p.abort_word, deadline, where, worker, tid, slot));
+        return !gone;
     }
-    // N pairs of words a distance apart, once all carry the epoch: the loads of a round are in flight together.
-    template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], u32 where) {
-        // No answer can be there sooner, and every look of all workers takes room from the weights and from the answers.
-        while (cycles() - since < (where == 2 || where == 4 ? HOLD_ATTENTION : HOLD)) {}
-        bool ready;
-        do {
-            ready = true;
-#pragma unroll
-            for (int i = 0; i < N; ++i) v[i] = get4(w + i * stride);
-#pragma unroll
-            for (int i = 0; i < N; ++i) ready = ready && fresh(v[i], epoch << 16);
-        } while (!ready && !expired(where));
-    }
+    // No answer can be there sooner, and every look of all workers takes room from the weights and from the answers.
+    __device__ __forceinline__ void hold(u32 time) { while (!__all_sync(~0u, cycles() - since >= time)) {} }
     // Address of the chunk `i` places on.
     __device__ __forceinline__ u32 chunk_at(u32 i) const {
         u32 at = slot + i;
@@ -39,29 +35,18 @@ struct Ctx {
     __device__ __forceinline__ void wait(u32 count) {
         u32 at = slot + lane, wrapped = at >= SLOTS;
         u32 bar = saddr(&s.full[at - (wrapped ? SLOTS : 0)]);
-        while (!__all_sync(~0u, lane >= count || mbar_try(bar, phase ^ wrapped))) if (__any_sync(~0u, expired(100))) break;
+        while (waiting(lane >= count || mbar_try(bar, phase ^ wrapped), 100)) {}
     }
     // This warp has read them.
     __device__ __forceinline__ void release(u32 count) {
         u32 at = slot + lane;
         __syncwarp();
         if (lane < count) mbar_arrive(saddr(&s.empty[at - (at >= SLOTS ? SLOTS : 0)]));
-        chunk += count;
         slot += count;
         if (slot >= SLOTS) { slot -= SLOTS; phase ^= 1; }
     }
-
-    // Stores activations k .. k+3 as two bf16 parts where the fragments of one lane expect them: inside sixteen columns
-    // a lane's quarter holds four neighbours (the weights are packed in the same order).
-    __device__ __forceinline__ void put_x(u32 k, float a, float b, float c, float d) {
-        u32 slice = k >> 5, step = (k >> 4) & 1, quad = (k >> 2) & 3;
-        u32 at = ((slice * 4 + quad) * 2 + step) * 2;
-        u32 h0 = bf16x2(a, b), h1 = bf16x2(c, d);
-        *(uint2*)(xs + at) = make_uint2(h0, h1);
-        *(uint2*)(xs + XS_LO + at) = make_uint2(bf16x2(a - lo_f(h0), b - hi_f(h0)), bf16x2(c - lo_f(h1), d - hi_f(h1)));
-    }
-    // This warp's slice of N chunks, into registers; the ring has its room back.
-    template <int N> __device__ __forceinline__ void fetch(uint4 (&w)[N * 2]) {
+    // This warp's part of N chunks, into registers; the ring has its room back.
+    template <int N> __device__ __forceinline__ void fetch(uint4* w) {
         wait(N);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -71,109 +56,255 @@ struct Ctx {
         }
         release(N);
     }
-    // Column n of B: hi and lo part of the activations, then the same for the second half of a split tile.
-    __device__ __forceinline__ u32 x_at(u32 split) {
-        u32 n = lane >> 2;
-        return saddr(xs) + (n & 1) * (XS_LO * 4) + ((n >> 1) ? split * 2 : 0) + (warp * 4 + (lane & 3)) * 16;
+    // Waits until all of this lane's pairs of words carry the epoch.
+    template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], bool own, u32 where) {
+        bool ready;
+        do {
+            ready = true;
+#pragma unroll
+            for (int i = 0; i < N; ++i) if (own) v[i] = get4(w + i * stride);
+#pragma unroll
+            for (int i = 0; i < N; ++i) ready = ready && (!own || fresh(v[i], epoch << 16));
+        } while (waiting(ready, where));
     }
-    __device__ __forceinline__ void store_part(float* base, u32 tile, const float (&c)[4], const float (&d)[4]) {
-        u32 n = lane >> 2;
-        float v = lane & 1 ? (c[2] + d[2]) + (c[3] + d[3]) : (c[0] + d[0]) + (c[1] + d[1]);
-        if ((lane & 3) < 2) base[warp * PART_STRIDE + tile * 16 + (lane & 1) * 8 + n] = v;
+    __device__ __forceinline__ float* sums() const { return part + side * WARPS * PART_STRIDE; }
+    // The barrier of a stage, after which sums() of before it are complete; returns them.
+    __device__ __forceinline__ const float* settle() {
+        const float* base = sums();
+        sync_consumers();
+        side ^= 1;
+        since = cycles();
+        return base;
     }
-    // Products of TILES x 16 rows over SPAN x 256 columns; `split` > 0: rows 8..15 are rows 0..7 over the columns from
-    // `split` on. This warp's sums go to part[warp][tile * 16 + row].
-    template <int TILES, int SPAN, bool LO = true> __device__ __forceinline__ void multiply(const uint4 (&w)[TILES * SPAN * 2], u32 split) {
-        u32 xa = x_at(split);
-        uint4 x[SPAN];
-        // A single tile is split into two sums more: a chain of products waits for each of its links.
-        const int SUMS = TILES == 1 ? 2 : 1;
-        float c[TILES * SUMS][4] = {}, d[TILES * SUMS][4] = {};
-#pragma unroll
-        for (int i = 0; i < SPAN; ++i) x[i] = lane < 16 && (LO || !(lane & 4)) ? lds128(xa + i * WARPS * 64) : make_uint4(0, 0, 0, 0);
-#pragma unroll
-        for (int i = 0; i < SPAN; ++i)
-#pragma unroll
-            for (int t = 0; t < TILES; ++t) {
-                int sum = t * SUMS + i % SUMS;
-                mma(c[sum], w[(t * SPAN + i) * 2], x[i].x, x[i].y);
-                mma(d[sum], w[(t * SPAN + i) * 2 + 1], x[i].z, x[i].w);
-            }
-#pragma unroll
-        for (int t = 0; t < TILES; ++t) {
-#pragma unroll
-            for (int i = 0; i < 4 * (SUMS - 1); ++i) { c[t * SUMS][i] += c[t * SUMS + SUMS - 1][i]; d[t * SUMS][i] += d[t * SUMS + SUMS - 1][i]; }
-            store_part(part, t, c[t * SUMS], d[t * SUMS]);
-        }
-    }
-    __device__ __forceinline__ float row_sum(const float* base, u32 row) {
+    __device__ __forceinline__ float row_sum(const float* base, u32 row) const {
         float v[WARPS];
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) v[w] = base[w * PART_STRIDE + row];
         return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
     }
-    __device__ __forceinline__ float rstd() {
-        float4 v[WARPS / 4];
-        float t = 0.f;
-#pragma unroll
-        for (int i = 0; i < WARPS / 4; ++i) v[i] = ((float4*)s.ss)[i];
-#pragma unroll
-        for (int i = 0; i < WARPS / 4; ++i) t += (v[i].x + v[i].y) + (v[i].z + v[i].w);
+    // 1 / rms of the residual stream, whose sums of squares put_ss left before the last settle().
+    __device__ __forceinline__ float rstd() const {
+        const float* v = s.ss[side ^ 1];
+        float t = ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
         return rsqrtf(t * (1.f / HIDDEN) + EPS);
     }
     __device__ __forceinline__ void put_ss(float v) {
 #pragma unroll
         for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
-        if (lane == 0) s.ss[warp] = v;
+        if (lane == 0) s.ss[side][warp] = v;
     }
-    // Stages N x 1024 activations from an exchange; with `g` they are the residual stream: weighed by the norm's weight,
-    // sums of squares left behind.
-    template <int N, bool NORM> __device__ __forceinline__ void take(const u64* link, u32 epoch, const float4 (&w)[N], u32 where) {
-        uint4 v[N];
-        poll<N>(link + tid * 2, CONSUMERS * 2, epoch, v, where);
-        float ss = 0.f;
+};
+
+// The residual stream, of which a lane holds PAIRS pairs of its warp's columns, and how much of LINK_SUM is in it.
+struct Stream {
+    float x[PAIRS * 2];
+    u64 seen[2][PAIRS * 2];
+    // Column of a pair; as a sum with a constant wherever it can be, since addresses take registers.
+    __device__ __forceinline__ static u32 first(const Ctx& c) { return c.warp * 128 + c.lane * 2; }
+    template <typename T> __device__ __forceinline__ static T* at(const Ctx& c, T* row, int pair) {
+        if (pair * 4 < HIDDEN_STEPS / 8 * 8) return row + first(c) + (pair / 2 * 1024 + pair % 2 * 64);
+        return row + column(c.warp, pair * 4, HIDDEN_STEPS) + c.lane * 2;
+    }
+    // LINK_SUM is zero when a launch begins.
+    __device__ __forceinline__ void begin() {
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            float x0, x1, x2, x3;
-            unpack24(v[i].x, v[i].y, x0, x1);
-            unpack24(v[i].z, v[i].w, x2, x3);
-            if (NORM) {
-                ss += x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3;
-                x0 *= w[i].x; x1 *= w[i].y; x2 *= w[i].z; x3 *= w[i].w;
+        for (int i = 0; i < PAIRS * 2; ++i) seen[0][i] = seen[1][i] = 0;
+    }
+    __device__ __forceinline__ void embed(const Ctx& c, u32 token) {
+#pragma unroll
+        for (int i = 0; i < PAIRS; ++i) {
+            u32 e = *(const u32*)at(c, c.p.embedding + (u64)token * HIDDEN, i);
+            x[i * 2] = lo_f(e);
+            x[i * 2 + 1] = hi_f(e);
+        }
+    }
+    // Adds what every group has given since the last time.
+    template <int WHICH> __device__ __forceinline__ void gather(Ctx& c, u32 where) {
+        c.hold(HOLD_SUM);
+        u64 d[PAIRS * 2];
+        bool ready;
+        do {
+            ready = true;
+            uint4 v[PAIRS];
+#pragma unroll
+            for (int i = 0; i < PAIRS; ++i) v[i] = get4(at(c, (const u64*)c.p.link, i) + (LINK_SUM + WHICH * HIDDEN));
+#pragma unroll
+            for (int i = 0; i < PAIRS; ++i) {
+                d[i * 2] = ((u64)v[i].y << 32 | v[i].x) - seen[WHICH][i * 2];
+                d[i * 2 + 1] = ((u64)v[i].w << 32 | v[i].z) - seen[WHICH][i * 2 + 1];
+                ready = ready && added(d[i * 2]) == KV_HEADS && added(d[i * 2 + 1]) == KV_HEADS;
             }
-            put_x((tid + i * CONSUMERS) * 4, x0, x1, x2, x3);
-        }
-        if (NORM) put_ss(ss);
-    }
-    // Stages the product of gate and up, whose words hold three values of bf16: no lo parts.
-    __device__ __forceinline__ void take_product(const u64* link, u32 epoch, u32 where) {
-        const int N = INTER / 6 / CONSUMERS;
-        uint4 v[N];
-        poll<N>(link + tid * 2, CONSUMERS * 2, epoch, v, where);
-        auto put_pair = [&](u32 k, u32 pair) {
-            u32 slice = k >> 5, step = (k >> 4) & 1, quad = (k >> 2) & 3, half = (k >> 1) & 1;
-            xs[((slice * 4 + quad) * 2 + step) * 2 + half] = pair;
-        };
+        } while (c.waiting(ready, where));
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            u32 k = (tid + i * CONSUMERS) * 6;
-            put_pair(k, v[i].x);
-            put_pair(k + 2, __byte_perm(v[i].y, v[i].z, 0x5410));
-            put_pair(k + 4, __byte_perm(v[i].z, v[i].w, 0x5432));
+        for (int i = 0; i < PAIRS * 2; ++i) {
+            x[i] += sum_of(d[i]);
+            seen[WHICH][i] += d[i];
         }
     }
-    // The embedding's row as the residual stream.
-    __device__ __forceinline__ void take_row(const u16* row, const float* g) {
+};
+
+// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns: what of it waits in registers, and the input.
+template <int TILES, int STEPS> struct Slab {
+    // Tiles whose weights wait in registers; the others are read from the ring as they are used. All or whole chunks.
+    static const int ALL = TILES * STEPS / PER_UNIT, SOME = HELD_MOST * PER_UNIT / STEPS;
+    static const int HELD = ALL <= HELD_MOST ? TILES : SOME, UNITS = HELD * STEPS / PER_UNIT;
+    uint4 w[UNITS ? UNITS : 1];
+    static const int BLOCKS = (STEPS + 7) / 8;
+    // int8: scales of weights, one a row for each step, or for each block of columns if a warp's part lies within 128.
+    static const bool EACH = STEPS % 8 != 0 && STEPS % 8 != 1 && STEPS % 8 != 2 && STEPS % 8 != 4;
+    static const int SCALES = EACH ? STEPS : BLOCKS;
+    u32 scale[HELD ? HELD * SCALES : SCALES];
+    float sx[BLOCKS], grades[BLOCKS]; // of activations, and what takes them to integers
+    __device__ __forceinline__ void fetch(Ctx& c, const u32* scales) {
+#if INT8
+        load_scales<HELD>(c, scales, 0);
+#endif
+        if (HELD) c.fetch<UNITS / 2>(w);
+    }
+#if INT8
+    template <int N> __device__ __forceinline__ void load_scales(const Ctx& c, const u32* scales, u32 tile) {
+#pragma unroll
+        for (int t = 0; t < N; ++t)
+#pragma unroll
+            for (int g = 0; g < SCALES; ++g)
+                scale[t * SCALES + g] = __ldg(scales + ((tile + t) * STEPS + column(c.warp, EACH ? g : g * 8, STEPS) / 128) * 8 + (c.lane >> 2));
+    }
+    // The factor that brings block b, whose greatest magnitude in this lane is `most`, to 16 bits.
+    __device__ __forceinline__ float grade(int b, float most) {
+        u32 all = __reduce_max_sync(~0u, __float_as_uint(most));
+        float m = __uint_as_float(all);
+        sx[b] = m * (1.f / 32512.f);
+        return m > 0.f ? __fdividef(32512.f, m) : 0.f;
+    }
+#endif
+    // Two or four neighbours from column k of this warp's own on, of block k / 128.
+    __device__ __forceinline__ void put2(Ctx& c, u32 k, float a, float b, float grade) {
+#if INT8
+        int i = __float2int_rn(a * grade), j = __float2int_rn(b * grade), hi = (i + 128) >> 8, hj = (j + 128) >> 8;
+        *(u16*)((u8*)c.xs + k) = (u16)((hi & 255) | (hj << 8));
+        *(u16*)((u8*)c.xs + STEPS * 16 + k) = (u16)((i & 255) | (j << 8));
+#else
+        u32 h = bf16x2(a, b);
+        c.xs[k / 2] = h;
+        c.xs[STEPS * 8 + 8 + k / 2] = bf16x2(a - lo_f(h), b - hi_f(h));
+#endif
+    }
+    __device__ __forceinline__ void put4(Ctx& c, u32 k, float x, float y, float z, float w, float grade) {
+#if INT8
+        put2(c, k, x, y, grade);
+        put2(c, k + 2, z, w, grade);
+#else
+        u32 h = bf16x2(x, y), i = bf16x2(z, w);
+        *(uint2*)(c.xs + k / 2) = make_uint2(h, i);
+        *(uint2*)(c.xs + STEPS * 8 + 8 + k / 2) = make_uint2(bf16x2(x - lo_f(h), y - hi_f(h)), bf16x2(z - lo_f(i), w - hi_f(i)));
+#endif
+    }
+    // The residual stream weighed by a norm's weight; returns this lane's sum of squares.
+    __device__ __forceinline__ float put_stream(Ctx& c, const Stream& r, const float2 (&g)[PAIRS]) {
         float ss = 0.f;
-        for (u32 k = tid * 4; k < HIDDEN; k += CONSUMERS * 4) {
-            uint2 e = *(const uint2*)(row + k);
-            float4 w = *(const float4*)(g + k);
-            float x0 = lo_f(e.x), x1 = hi_f(e.x), x2 = lo_f(e.y), x3 = hi_f(e.y);
-            u32 at = k - worker * OUT_ROWS;
-            if (at < OUT_ROWS) { s.xres[at] = x0; s.xres[at + 1] = x1; s.xres[at + 2] = x2; s.xres[at + 3] = x3; }
-            ss += x0 * x0 + x1 * x1 + x2 * x2 + x3 * x3;
-            put_x(k, x0 * w.x, x1 * w.y, x2 * w.z, x3 * w.w);
+#pragma unroll
+        for (int i = 0; i < PAIRS; ++i) {
+            float by = 0.f;
+#if INT8
+            if (i % 2 == 0) {
+                float most = fmaxf(fabsf(r.x[i * 2] * g[i].x), fabsf(r.x[i * 2 + 1] * g[i].y));
+                if (i + 1 < PAIRS) most = fmaxf(most, fmaxf(fabsf(r.x[i * 2 + 2] * g[i + 1].x), fabsf(r.x[i * 2 + 3] * g[i + 1].y)));
+                grades[i / 2] = grade(i / 2, most);
+            }
+            by = grades[i / 2];
+#endif
+            put2(c, i * 64 + c.lane * 2, r.x[i * 2] * g[i].x, r.x[i * 2 + 1] * g[i].y, by);
+            ss += r.x[i * 2] * r.x[i * 2] + r.x[i * 2 + 1] * r.x[i * 2 + 1];
         }
-        put_ss(ss);
+        return ss;
+    }
+#if INT8
+    typedef u32 Input;
+    typedef int Sum;
+#else
+    typedef uint2 Input;
+    typedef float Sum;
+#endif
+    // Column n of B: hi or lo part of the activations, or nothing.
+    __device__ __forceinline__ void inputs(Ctx& c, Input (&x)[STEPS]) {
+        __syncwarp();
+        u32 n = c.lane >> 2, quad = c.lane & 3;
+#if INT8
+        u32 at = saddr(c.xs) + n * (STEPS * 16) + quad * 4;
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s) x[s] = n < 2 ? lds32(at + s * 16) : 0u;
+#else
+        u32 at = saddr(c.xs) + n * (STEPS * 32 + 32) + quad * 8;
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s) x[s] = n < 2 ? lds64(at + s * 32) : make_uint2(0, 0);
+#endif
+    }
+    // The sums of a tile's rows r and r + 8 over its steps FROM to TO, a whole number of scales, from weights in registers
+    // of which the first of the tile is fragment `first`.
+    template <int FROM, int TO> __device__ __forceinline__ void span(float (&v)[2], const uint4* w, int first, const u32* scale, const Input (&x)[STEPS]) {
+#if INT8
+        const int EACH_STEPS = EACH ? 1 : 8;
+#pragma unroll
+        for (int begin = FROM; begin < TO; begin += EACH_STEPS) {
+            const int g = begin / EACH_STEPS;
+            int a[4] = {}, b[4] = {};
+#pragma unroll
+            for (int s = begin; s < begin + EACH_STEPS && s < TO; ++s) {
+                const uint4 u = w[(first + s) / 2];
+                if ((first + s) & 1) mma8(s & 1 ? b : a, u.z, u.w, x[s]);
+                else mma8(s & 1 ? b : a, u.x, u.y, x[s]);
+            }
+            float by = sx[begin / 8];
+            v[0] += (float)((a[0] + b[0]) * 256 + (a[1] + b[1])) * (lo_f(scale[g]) * by);
+            v[1] += (float)((a[2] + b[2]) * 256 + (a[3] + b[3])) * (hi_f(scale[g]) * by);
+        }
+#else
+        float a[4] = {}, b[4] = {};
+#pragma unroll
+        for (int s = FROM; s < TO; ++s) mma(s & 1 ? b : a, w[first + s], x[s].x, x[s].y);
+        v[0] += (a[0] + b[0]) + (a[1] + b[1]);
+        v[1] += (a[2] + b[2]) + (a[3] + b[3]);
+#endif
+    }
+    // Into base[warp][row].
+    __device__ __forceinline__ void put_sums(const Ctx& c, float* base, int t, const float (&v)[2]) {
+        if ((c.lane & 3) == 0) {
+            float* to = base + c.warp * PART_STRIDE + t * 16 + (c.lane >> 2);
+            to[0] = v[0];
+            to[8] = v[1];
+        }
+    }
+    // A tile whose weights are still in the ring: four chunks at a time.
+    template <int FROM = 0> __device__ __forceinline__ void stream(Ctx& c, float (&v)[2], const u32* scale, const Input (&x)[STEPS]) {
+        const int TO = FROM + 8 * PER_UNIT < STEPS ? FROM + 8 * PER_UNIT : STEPS;
+        uint4 u[(TO - FROM) / PER_UNIT];
+        c.fetch<(TO - FROM) / PER_UNIT / 2>(u);
+        span<FROM, TO>(v, u, -FROM, scale, x);
+        if constexpr (TO < STEPS) stream<TO>(c, v, scale, x);
+    }
+    __device__ __forceinline__ void stream_tile(Ctx& c, float* base, int t, const u32* scale, const Input (&x)[STEPS]) {
+        float v[2] = {};
+        stream(c, v, scale, x);
+        put_sums(c, base, t, v);
+    }
+    // Products with the activations put before: this warp's sums go to sums().
+    __device__ __forceinline__ void multiply(Ctx& c, const u32* scales) {
+        Input x[STEPS];
+        inputs(c, x);
+        float* base = c.sums();
+        const u32* own = scale;
+#pragma unroll
+        for (int t = 0; t < HELD; ++t) {
+            float v[2] = {};
+            span<0, STEPS>(v, w, t * STEPS, own + t * SCALES, x);
+            put_sums(c, base, t, v);
+        }
+#pragma unroll 1
+        for (int t = HELD; t < TILES; ++t) {
+#if INT8
+            load_scales<1>(c, scales, t);
+#endif
+            stream_tile(c, base, t, own, x);
+        }
     }
 };

@@ -21,13 +21,17 @@ fn hopper() -> Gpu {
 #[test]
 fn the_tape_holds_every_weight_once() {
     let config = Preset::Qwen3Small.config();
-    let tape = Tape::new(&config);
-    assert_eq!(tape.stages, [8, 4, 12, 6]);
-    let layer = config.hidden * (config.q_width() * 2 + 2 * config.kv_width() + 3 * config.intermediate);
-    assert_eq!(tape.layer() * CHUNK * WORKERS, layer * 2);
-    let head = config.vocab * config.hidden * 2;
-    let padded = tape.head * CHUNK * WORKERS;
-    assert!(padded >= head && padded - head < WORKERS * 4 * CHUNK);
+    for (int8, chunks, bytes) in [(false, [8, 4, 12, 6], 2), (true, [4, 2, 6, 3], 1)] {
+        let tape = Tape::new(&config, int8);
+        assert_eq!([0, 1, 2, 3].map(|kind| tape.parts[kind].chunks(int8)), chunks);
+        let layer = config.hidden * (config.q_width() * 2 + 2 * config.kv_width() + 3 * config.intermediate);
+        assert_eq!(tape.first(1, 0) * CHUNK * WORKERS, layer * bytes);
+        assert_eq!(tape.first(1, 2) - tape.first(1, 0), chunks[0] + chunks[1]);
+        assert_eq!(tape.first_pair(1, 0) * WORKERS * 2, layer / 128);
+        let head = config.vocab * config.hidden * bytes;
+        let padded = tape.parts[4].chunks(int8) * CHUNK * WORKERS;
+        assert!(padded >= head && padded - head < WORKERS * 4 * CHUNK);
+    }
 }
 
 #[test]

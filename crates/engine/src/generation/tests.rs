@@ -351,3 +351,69 @@ fn rows_of_the_head_without_a_token_are_refused_and_never_drawn() {
         assert!(reply.ids.iter().all(|&id| id < 4096), "{:?}", reply.ids);
     }
 }
+
+/// Ids that follow from all before them and end now and then.
+fn wandering(ids: &[u32]) -> Vec<f32> {
+    favor((ids.iter().sum::<u32>() * 7 + ids.len() as u32 * 3) % VOCAB as u32, VOCAB)
+}
+
+#[test]
+fn runs_of_the_device_change_no_reply_and_leave_no_token_behind() {
+    for stop in 0..VOCAB as u32 {
+        for limit in 1..40 {
+            let ask = |runs: bool| {
+                let (engine, watch) = fake::engine(VOCAB, &[stop], wandering);
+                *watch.runs.lock().unwrap() = runs.then(Vec::new);
+                let mut conversation = engine.conversation();
+                let request = Request { max_tokens: Some(limit), min_tokens: 2, ..Request::new([5, 6]) };
+                let reply = conversation.generate(request).unwrap().reply().unwrap();
+                let asked = watch.runs.lock().unwrap().clone();
+                (reply.ids, reply.done.reason, conversation.ids().to_vec(), asked)
+            };
+            let (steps, runs) = (ask(false), ask(true));
+            assert_eq!((&steps.0, &steps.1, &steps.2), (&runs.0, &runs.1, &runs.2), "stop {stop}, {limit}");
+            assert!(runs.0.len() < 4 || runs.3.is_some_and(|asked| !asked.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn runs_grow_to_a_bound_and_end_where_a_reply_is_cancelled() {
+    let (engine, watch) = fake::engine(VOCAB, &[9], saying(VOCAB, 1, &[1]));
+    *watch.runs.lock().unwrap() = Some(Vec::new());
+    let cancel = Cancel::default();
+    let mut conversation = engine.conversation();
+    let request = Request { cancel: cancel.clone(), ..Request::new([5]) };
+    let mut tokens = 0;
+    for event in conversation.generate(request).unwrap() {
+        tokens += usize::from(matches!(event.unwrap(), Event::Token(_)));
+        if tokens == 40 {
+            cancel.cancel();
+        }
+    }
+    assert_eq!(tokens, 40);
+    assert_eq!(watch.runs.lock().unwrap().clone().unwrap(), [2, 4, 8, 16, 32]);
+    assert_eq!(conversation.ids().len(), 40);
+}
+
+#[test]
+fn penalties_biases_and_log_probabilities_leave_the_choice_to_the_host() {
+    let plain = Request { max_tokens: Some(5), ..Request::new([5]) };
+    let penalty = Sampling { presence_penalty: Some(0.5), ..Sampling::default() };
+    let bias = Sampling { logit_bias: BTreeMap::from([(1, 1.0)]), ..Sampling::default() };
+    let random = Sampling { temperature: Some(1.0), ..Sampling::default() };
+    let with = |sampling| Request { sampling, ..plain.clone() };
+    let probabilities = Request { logprobs: Some(1), ..plain.clone() };
+    for (request, run) in [
+        (with(penalty), false),
+        (with(bias), false),
+        (with(random), false),
+        (probabilities, false),
+        (plain.clone(), true),
+    ] {
+        let (engine, watch) = fake::engine(VOCAB, &[9], saying(VOCAB, 1, &[1]));
+        *watch.runs.lock().unwrap() = Some(Vec::new());
+        ids_of(&engine, request);
+        assert_eq!(!watch.runs.lock().unwrap().clone().unwrap().is_empty(), run);
+    }
+}

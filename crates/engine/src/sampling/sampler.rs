@@ -54,10 +54,25 @@ impl Sampler {
             let u = philox::uniform(self.set.seed.value, self.step as u64);
             draw::draw(&filter::support(scratch, &self.set), u)
         };
+        self.note(id);
+        Ok(id)
+    }
+
+    /// Whether a pick is the greatest logit's id whatever came before.
+    pub fn is_plain(&self) -> bool {
+        let set = &self.set;
+        set.is_greedy()
+            && set.repetition_penalty.value == 1.0
+            && set.presence_penalty.value == 0.0
+            && set.frequency_penalty.value == 0.0
+            && set.logit_bias.is_empty()
+    }
+
+    /// Counts a token of the reply that was picked elsewhere.
+    pub fn note(&mut self, id: u32) {
         self.recent.push(id);
         *self.counts.entry(id).or_insert(0) += 1;
         self.step += 1;
-        Ok(id)
     }
 }
 

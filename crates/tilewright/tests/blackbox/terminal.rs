@@ -83,6 +83,7 @@ fn ctrl_c_at_a_terminal_stops_the_reply_and_a_second_one_leaves() {
 #[test]
 fn ctrl_c_while_entering_asks_and_ctrl_d_leaves() {
     let mut terminal = Terminal::start(&CHAT);
+    terminal.wait_for("/help lists the commands");
     terminal.wait_for("> ");
     terminal.type_keys("never mind");
     terminal.type_keys(CTRL_C);

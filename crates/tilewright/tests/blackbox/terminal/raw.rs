@@ -25,6 +25,7 @@ pub(super) fn open() -> (File, OwnedFd) {
 }
 
 /// Makes standard input the terminal of the program, so that its keys send signals.
+#[allow(clippy::unnecessary_cast, reason = "the type of a request differs between systems")]
 pub(super) fn control(command: &mut Command) {
     // SAFETY: between fork and exec only two system calls are made, and neither allocates.
     unsafe {

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaModule};
-use tilewright_model::{Config, Refusal};
+use tilewright_model::{Code, Config, Finding, Refusal};
 
 use crate::device::{Buffer, Device, function};
 use crate::gpu::failed;
 use crate::kv::KvCache;
 use crate::pack::{HEAD, Packer};
 use crate::persistent::{ENDS, Params, STEPS, THREADS, Tape, WORKERS, link_words, shared_bytes, timeout};
-use crate::raw::launch::{Arg, Grid, allow_shared};
+use crate::raw::launch::{Arg, Grid, allow_shared, local_bytes};
 use crate::weights::Weights;
 
 /// Time that a launch of one token may take, and what each further token adds.
@@ -72,6 +72,7 @@ impl Decoder {
         int8: bool,
     ) -> Result<Self, Refusal> {
         let (tape, decode) = (Tape::new(config, int8), function(module, "decode")?);
+        all_in_registers(&decode)?;
         let shared = shared_bytes(config) as u32;
         allow_shared(&decode, shared).map_err(|e| failed("shared memory", e))?;
         let packer = Packer::new(device, module, config, tape)?;
@@ -176,4 +177,15 @@ impl Decoder {
         }
         Ok(ids)
     }
+}
+
+/// Refuses code that a compiler could not fit into registers: with values in local memory results were seen to be wrong now
+/// and then, for a reason not known.
+fn all_in_registers(decode: &CudaFunction) -> Result<(), Refusal> {
+    let bytes = local_bytes(decode).map_err(|e| failed("local memory", e))?;
+    let finding = || {
+        let got = format!("{bytes} bytes a thread in local memory; another version of NVRTC may do better");
+        Finding::new("the persistent decoder", "code that keeps its values in registers", got)
+    };
+    Refusal::check(Code::KernelUncompilable, if bytes == 0 { Vec::new() } else { vec![finding()] })
 }

@@ -54,3 +54,20 @@ fn a_compiler_newer_than_the_driver_is_not_used() {
     assert_eq!(refusal.code(), Code::CudaDriverTooOld);
     assert!(refusal.to_string().contains(&compiler.place().display().to_string()), "{refusal}");
 }
+
+#[test]
+fn the_persistent_decoder_keeps_everything_in_registers() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    let config = tilewright_gate::seeded::Preset::Qwen3Small.config();
+    let mut options = options("sm_90a");
+    options.push("--ptxas-options=-v".to_owned());
+    for int8 in [false, true] {
+        let (_, log) = compiler.cubin(&crate::text::persistent(&config, int8), "sm_90a", &options).unwrap();
+        let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
+        assert!(!spills.is_empty(), "{log}");
+        assert!(spills.iter().all(|line| line.contains(" 0 bytes stack frame")), "int8 {int8}: {spills:?}");
+    }
+}

@@ -36,6 +36,8 @@ struct Ctx {
         u32 at = slot + lane, wrapped = at >= SLOTS;
         u32 bar = saddr(&s.full[at - (wrapped ? SLOTS : 0)]);
         while (waiting(lane >= count || mbar_try(bar, phase ^ wrapped), 100)) {}
+        // What one lane has seen arrive, all read.
+        __syncwarp();
     }
     // This warp has read them.
     __device__ __forceinline__ void release(u32 count) {

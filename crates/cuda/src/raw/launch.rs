@@ -90,6 +90,11 @@ pub(crate) fn allow_shared(function: &CudaFunction, bytes: u32) -> Result<(), Dr
     function.set_attribute(attribute, i32::try_from(bytes).unwrap_or(i32::MAX))
 }
 
+/// Bytes of local memory that a thread of `function` needs.
+pub(crate) fn local_bytes(function: &CudaFunction) -> Result<i32, DriverError> {
+    function.get_attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+}
+
 /// Memory whose content is not yet set.
 pub(crate) fn allocate(stream: &Arc<CudaStream>, bytes: usize) -> Result<CudaSlice<u8>, DriverError> {
     // SAFETY: the caller writes before it reads; any content is a valid byte.

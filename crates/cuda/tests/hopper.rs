@@ -205,9 +205,8 @@ fn a_rows_bits_do_not_depend_on_the_rows_beside_it() {
             let (one, _) = prompt(&mut model, &ids[..length], 700);
             let mate = model.create(700).unwrap();
             let mut rows = Vec::new();
-            for step in 0..steps {
+            for token in ids[..steps].iter().copied() {
                 let mut logits = vec![f32::NAN; 2 * vocab];
-                let token = ids[step];
                 let steps = [Step { sequence: one, token }, Step { sequence: mate, token: 3 }];
                 model.decode(&steps, &mut logits).unwrap();
                 rows.push(logits[..vocab].to_vec());
@@ -253,13 +252,15 @@ fn ids_chosen_on_the_gpu_are_those_of_the_greatest_logits() {
     let chosen = model.greedy_together(&fast, count, &[]).unwrap();
     let mut steps = slow;
     let mut logits = vec![f32::NAN; 3 * vocab];
-    for at in 0..count {
+    let mut greatest = vec![Vec::new(); 3];
+    for _ in 0..count {
         model.decode(&steps, &mut logits).unwrap();
-        for (row, step) in steps.iter_mut().enumerate() {
-            step.token = argmax(&logits[row * vocab..][..vocab]);
-            assert_eq!(step.token, chosen[row][at], "row {row}, step {at}");
+        for ((step, ids), logits) in steps.iter_mut().zip(&mut greatest).zip(logits.chunks(vocab)) {
+            step.token = argmax(logits);
+            ids.push(step.token);
         }
     }
+    assert_eq!(greatest, chosen);
     // Up to an id that ends one of them, then the others on.
     let again = start(&mut model);
     let end = chosen[1][20];

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{CudaModel, CudaOptions, open_model};
 use tilewright_gate::seeded::{Preset, write};
-use tilewright_model::{Checkpoint, Refusal};
+use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
 const TOKENS: usize = 128;
 const TRIALS: usize = 7;
@@ -24,13 +24,20 @@ fn main() -> Result<(), Refusal> {
         write(&preset.config(), 0, &folder, &mut |_| ())?;
     }
     let checkpoint = Checkpoint::open(&folder)?;
-    let options = CudaOptions { hopper: Some(true), ..CudaOptions::default() };
+    for weights in [WeightFormat::Bf16, WeightFormat::Int8] {
+        measure(&checkpoint, preset, weights)?;
+    }
+    Ok(())
+}
+
+fn measure(checkpoint: &Checkpoint, preset: Preset, weights: WeightFormat) -> Result<(), Refusal> {
+    let options = CudaOptions { weights: Some(weights), hopper: Some(true), ..CudaOptions::default() };
     for round in ["cold or warm", "warm"] {
         let start = Instant::now();
-        drop(open_model(&checkpoint, &options, &mut |_| ())?);
+        drop(open_model(checkpoint, &options, &mut |_| ())?);
         println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
     }
-    let mut model = open_model(&checkpoint, &options, &mut |_| ())?;
+    let mut model = open_model(checkpoint, &options, &mut |_| ())?;
     let plan = model.plan();
     println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
     for note in &plan.notes {

@@ -47,8 +47,8 @@ fn shapes() -> Vec<Config> {
             head_dim: 64,
             heads: 6,
             kv_heads: 2,
-            hidden: 200,
-            intermediate: 328,
+            hidden: 224,
+            intermediate: 352,
             vocab: 300,
             ..small(Family::Qwen2)
         },
@@ -56,8 +56,8 @@ fn shapes() -> Vec<Config> {
             head_dim: 128,
             heads: 9,
             kv_heads: 1,
-            hidden: 136,
-            intermediate: 72,
+            hidden: 160,
+            intermediate: 96,
             vocab: 777,
             ..small(Family::Qwen3)
         },

@@ -51,8 +51,8 @@ fn a_model_is_taken_or_the_reason_said() {
 
 #[test]
 fn a_timeout_says_who_waited_for_what() {
-    let refusal = timeout([1, 4, 77, 12, 900]);
+    let refusal = timeout([1, 3, 77, 12, 900]);
     assert_eq!(refusal.code(), Code::DeviceTimeout);
     let text = refusal.to_string();
-    assert!(text.contains("attention") && text.contains("worker 77") && text.contains("chunk 900"), "{text}");
+    assert!(text.contains("attention") && text.contains("worker 77") && text.contains("place 900"), "{text}");
 }

@@ -18,7 +18,6 @@ pub struct CudaOptions {
     pub prefill_chunk: Option<usize>,
     /// Whether single sequences may be decoded by the persistent kernel where it fits. Default: yes.
     pub persistent: Option<bool>,
-    /// Whether prompts and batches may go through the kernels for Hopper where they fit. Default: no, as long as their tests
-    /// in Rust have not run on a GPU; the kernels themselves were compared with float64 there.
+    /// Whether prompts and batches may go through the kernels for Hopper where they fit. Default: yes.
     pub hopper: Option<bool>,
 }

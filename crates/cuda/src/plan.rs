@@ -60,13 +60,11 @@ pub fn resolve_plan(
             ));
             false
         }
-        None if options.hopper == Some(true) => true,
-        None => {
-            notes.push(
-                "prompts and batches stage by stage: the kernels for Hopper were not asked for".to_owned(),
-            );
+        None if options.hopper == Some(false) => {
+            notes.push("prompts and batches stage by stage, as asked".to_owned());
             false
         }
+        None => true,
     };
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let sizes = Sizes::of(config, weights, kv);

@@ -131,11 +131,17 @@ fn logits_keys_and_values_agree_with_f32() {
 }
 
 #[test]
-fn fixtures_agree_with_float64() {
+fn fixtures_are_no_farther_from_float64_than_torch_in_bf16() {
     if !present() {
         return;
     }
-    for name in ["llama-d64-odd-heads", "qwen3-d128-wide-q", "qwen3-sharded-f16", "qwen3-untied-mqa-f32"] {
+    // The greatest errors of plain forwards in torch, on CPU and GPU, eager and fused.
+    for (name, torch) in [
+        ("llama-d64-odd-heads", 0.70),
+        ("qwen3-d128-wide-q", 0.41),
+        ("qwen3-sharded-f16", 0.21),
+        ("qwen3-untied-mqa-f32", 0.16),
+    ] {
         let checkpoint = Checkpoint::open(&fixture(name)).unwrap();
         let Some(mut model) = open(&checkpoint, CudaOptions::default()) else { return };
         let bytes = std::fs::read(fixture(name).join("reference.safetensors")).unwrap();
@@ -144,8 +150,9 @@ fn fixtures_agree_with_float64() {
         let ids: Vec<u32> = numbers("prompt_ids").iter().map(|w| i64::from_le_bytes(*w) as u32).collect();
         let want: Vec<f64> = numbers("logits").iter().map(|w| f64::from_le_bytes(*w)).collect();
         let (_, got) = prefill_all(&mut model, &ids, ids.len());
-        let seen = compare(&got, &want, Tolerance::BF16_STATE).unwrap_or_else(|m| panic!("{name}: {m}"));
-        eprintln!("{name}: logits within {:.2e} of float64", seen.max_abs);
+        assert_eq!(got.len(), want.len());
+        let near = |(got, want): (&f32, &f64)| (f64::from(*got) - want).abs() <= torch;
+        assert!(got.iter().zip(&want).all(near), "{name}: a logit is farther off than {torch}");
     }
 }
 

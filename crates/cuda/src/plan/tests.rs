@@ -32,10 +32,10 @@ fn formats_follow_the_checkpoint_and_the_path_the_facts() {
     assert_eq!(bf16.kv_bytes_per_position, 112 * 1024);
     let staged = plan(StoredType::Bf16, &CudaOptions { persistent: Some(false), ..CudaOptions::default() });
     assert!(!is_persistent(&staged) && staged.weight_bytes < bf16.weight_bytes);
-    assert!(!is_hopper(&bf16) && bf16.notes.iter().any(|n| n.contains("not asked for")), "{:?}", bf16.notes);
-    let hopper = plan(StoredType::Bf16, &CudaOptions { hopper: Some(true), ..CudaOptions::default() });
-    assert!(is_hopper(&hopper) && is_persistent(&hopper));
-    assert_eq!((bf16.prefill_chunk, hopper.prefill_chunk), (PREFILL_CHUNK, HOPPER_CHUNK));
+    assert!(is_hopper(&bf16) && bf16.prefill_chunk == HOPPER_CHUNK);
+    let plain = plan(StoredType::Bf16, &CudaOptions { hopper: Some(false), ..CudaOptions::default() });
+    assert!(!is_hopper(&plain) && is_persistent(&plain) && plain.prefill_chunk == PREFILL_CHUNK);
+    assert!(plain.notes.iter().any(|n| n.contains("as asked")), "{:?}", plain.notes);
     let f32 = plan(StoredType::F32, &CudaOptions::default());
     assert_eq!((f32.weights, f32.kv), (WeightFormat::F32, KvFormat::F32));
     assert!(!is_persistent(&f32) && f32.notes.iter().any(|n| n.contains("bf16")), "{:?}", f32.notes);
@@ -44,7 +44,7 @@ fn formats_follow_the_checkpoint_and_the_path_the_facts() {
 #[test]
 fn kernels_for_hopper_take_shapes_by_facts_and_say_why_not() {
     let config = Preset::Qwen3Small.config();
-    let options = CudaOptions { hopper: Some(true), ..CudaOptions::default() };
+    let options = CudaOptions::default();
     let refused = |config: &Config, options: &CudaOptions, gpu: &Gpu| {
         let plan = resolve_plan(config, StoredType::Bf16, options, gpu).unwrap();
         assert!(!is_hopper(&plan) && plan.prefill_chunk == PREFILL_CHUNK, "{:?}", plan.notes);

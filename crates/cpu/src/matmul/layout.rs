@@ -67,7 +67,7 @@ impl Layout {
     /// first-level cache while many tiles go over it.
     pub(super) fn parts(self) -> impl Iterator<Item = Self> {
         let size = match self.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => 128,
+            WeightFormat::F32 | WeightFormat::Bf16 => 256,
             WeightFormat::Int8 => 256,
             WeightFormat::Int4 => 512,
         };
@@ -89,8 +89,8 @@ impl Layout {
     }
 }
 
-/// Lines of a widened part, at most: two for each vector and step, and the scales.
-pub(super) const WIDE_LINES: usize = 272;
+/// Lines of a widened part, at most: two for each input of a float part, which is the largest.
+pub(super) const WIDE_LINES: usize = 512;
 
 /// Bytes that a matrix of `rows` outputs and `cols` inputs takes in `format`, all of which are read for one product.
 pub fn matrix_bytes(format: WeightFormat, rows: usize, cols: usize) -> usize {

@@ -190,11 +190,11 @@ impl Batch {
         let stream =
             |gain: u64| Arg::Words(Box::new([self.x.address, gain, self.y.address, self.squares.address]));
         let args = [Arg::U64(self.tokens.address), Arg::U64(weights.embedding.address), stream(gain(0))];
-        device.start(&self.embed, grid(count as u32, 1, 256, 0), false, &args)?;
+        device.start(&self.embed, Shape::new((count as u32, 1, 1), 256, 0), false, &args)?;
         let add = |input: &RowMaps, map: &TensorMap, columns: usize, gain: u64| {
             let blocks = h.div_ceil(64) as u32;
             let splits = self.splits(blocks, columns);
-            let shape = grid(blocks, splits, STREAM_THREADS, ring(size, 1, ADD_STAGES));
+            let shape = Shape::new((blocks, splits, 1), STREAM_THREADS, ring(size, 1, ADD_STAGES));
             let mut args = vec![Arg::Map(Box::new(input[size])), Arg::Map(Box::new(*map)), stream(gain)];
             args.extend([columns as u32, ADD_STAGES, count as u32].map(Arg::U32));
             device.start(&self.add[size], Shape { cluster: (1, splits), ..shape }, true, &args)
@@ -205,7 +205,7 @@ impl Batch {
                 .map(|b| Arg::U64(b.address))
                 .to_vec();
             args.extend([index as u32, count as u32, self.items as u32].map(Arg::U32));
-            let shape = grid(3 * self.multiprocessors, 1, 160, attend_shared(config));
+            let shape = Shape::new((3 * self.multiprocessors, 1, 1), 160, attend_shared(config));
             device.start(&self.attend, shape, true, &args)?;
             add(attended, &layer.o, q, gain(2 * index + 1))?;
             let args = [
@@ -215,7 +215,8 @@ impl Batch {
                 Arg::U64(self.product.address),
                 Arg::U32(GATE_UP_STAGES),
             ];
-            let shape = grid(i.div_ceil(32) as u32, 1, STREAM_THREADS, ring(size, 1, GATE_UP_STAGES));
+            let shape =
+                Shape::new((i.div_ceil(32) as u32, 1, 1), STREAM_THREADS, ring(size, 1, GATE_UP_STAGES));
             device.start(&self.gate_up[size], shape, true, &args)?;
             add(product, &layer.down, i, gain(2 * index + 2))?;
         }
@@ -229,7 +230,12 @@ impl Batch {
             self.out.address,
             self.rows.address,
         ];
-        device.start(&self.choose, grid(SHARES as u32, count as u32, 256, 0), true, &args.map(Arg::U64))
+        device.start(
+            &self.choose,
+            Shape::new((SHARES as u32, count as u32, 1), 256, 0),
+            true,
+            &args.map(Arg::U64),
+        )
     }
 
     fn qkv(
@@ -264,7 +270,7 @@ impl Batch {
             Arg::Words(Box::new(rotate)),
             Arg::U32(QKV_STAGES),
         ];
-        let shape = grid(blocks, splits, STREAM_THREADS, ring(size, 2, QKV_STAGES));
+        let shape = Shape::new((blocks, splits, 1), STREAM_THREADS, ring(size, 2, QKV_STAGES));
         device.start(&self.qkv[size], Shape { cluster: (1, splits), ..shape }, true, &args)
     }
 
@@ -295,7 +301,7 @@ impl Batch {
         let blocks = (config.vocab.div_ceil(64) as u32).min(2 * self.multiprocessors);
         device.start(
             &self.head[size],
-            grid(blocks, 1, STREAM_THREADS, ring(size, 1, HEAD_STAGES)),
+            Shape::new((blocks, 1, 1), STREAM_THREADS, ring(size, 1, HEAD_STAGES)),
             true,
             &args,
         )
@@ -327,8 +333,4 @@ fn ring(size: usize, tall: u32, stages: u32) -> u32 {
 fn attend_shared(config: &Config) -> u32 {
     let slots = if config.head_dim > 64 { 4 } else { 8 };
     (slots * 4 * BLOCK * config.head_dim + 128) as u32
-}
-
-fn grid(x: u32, y: u32, threads: u32, shared: u32) -> Shape {
-    Shape { blocks: (x, y, 1), threads, shared, cluster: (1, 1) }
 }

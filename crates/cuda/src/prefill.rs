@@ -201,7 +201,7 @@ impl Prefill {
         let args = [tokens, weights.embedding.address, self.x.address].map(Arg::U64);
         device.start(
             &self.embed,
-            grid(rows, 1, 1, 256, 0),
+            Shape::new((rows, 1, 1), 256, 0),
             false,
             &[&args[..], std::slice::from_ref(&chunk)].concat(),
         )?;
@@ -213,7 +213,7 @@ impl Prefill {
             if key.follows {
                 let args = [self.input.address, self.keys.address, self.values.address].map(Arg::U64);
                 let args = [&args[..], &[Arg::U32(index as u32)]].concat();
-                device.start(&self.recall, grid(528, 1, 1, 256, 0), true, &args)?;
+                device.start(&self.recall, Shape::new((528, 1, 1), 256, 0), true, &args)?;
             }
             self.qkv(device, config, weights, layer, index, key.rows)?;
             let tiles = if last { 1 } else { tiles(key.rows) };
@@ -229,7 +229,7 @@ impl Prefill {
             let groups = if config.heads as u32 * tiles <= 132 { 1 } else { 2 };
             let tall = if last { 1 } else { tiles * 2 / groups };
             let threads = 128 * (groups + 1);
-            let shape = grid(config.heads as u32, tall, 1, threads, flash_shared(config));
+            let shape = Shape::new((config.heads as u32, tall, 1), threads, flash_shared(config));
             device.start(&self.flash, shape, true, &args)?;
             splits =
                 self.add(device, config, (&self.maps.attended, &layer.o), config.q_width(), (tiles, last))?;
@@ -270,7 +270,7 @@ impl Prefill {
             Arg::U64(self.input.address),
             Arg::U32(last.into()),
         ];
-        device.start(&self.rms_norm, grid(if last { 1 } else { rows }, 1, 1, 128, 0), true, &args)
+        device.start(&self.rms_norm, Shape::new((if last { 1 } else { rows }, 1, 1), 128, 0), true, &args)
     }
 
     fn qkv(
@@ -354,9 +354,5 @@ fn flash_shared(config: &Config) -> u32 {
 }
 
 fn multiply(tiles: u32, columns: u32, parts: u32, stages: u32) -> Shape {
-    grid(tiles, columns, parts, MULTIPLY_THREADS, ring(stages))
-}
-
-fn grid(x: u32, y: u32, z: u32, threads: u32, shared: u32) -> Shape {
-    Shape { blocks: (x, y, z), threads, shared, cluster: (1, 1) }
+    Shape::new((tiles, columns, parts), MULTIPLY_THREADS, ring(stages))
 }

@@ -59,6 +59,13 @@ pub(crate) struct Shape {
     pub(crate) cluster: (u32, u32),
 }
 
+impl Shape {
+    /// Blocks in no cluster.
+    pub(crate) fn new(blocks: (u32, u32, u32), threads: u32, shared: u32) -> Self {
+        Self { blocks, threads, shared, cluster: (1, 1) }
+    }
+}
+
 /// Starts `function` on `stream`, `early`: as soon as all blocks of the kernel before it have allowed that.
 pub(crate) fn launch(
     stream: &Arc<CudaStream>,

@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{argmax, fixture, ids, prefill_all, present, resident, seeded};
+use common::{argmax, compare_kv, fixture, ids, prefill_all, present, resident, seeded, wide};
 use tilewright_backend::{Cancel, KvFormat, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::{Preset, small};
@@ -65,10 +65,6 @@ fn shapes() -> Vec<Config> {
     ]
 }
 
-fn wide(v: &[f32]) -> Vec<f64> {
-    v.iter().map(|v| f64::from(*v)).collect()
-}
-
 fn prompt(model: &mut CudaModel, ids: &[u32], room: usize) -> (Sequence, Vec<f32>) {
     let sequence = model.create(room).unwrap();
     let mut logits = vec![f32::NAN; model.config().vocab];
@@ -115,14 +111,7 @@ fn logits_keys_and_values_agree_with_f32() {
             )
             .unwrap_or_else(|m| panic!("{config:?}: step {row}: {m}"));
         }
-        for layer in 0..config.layers {
-            let (keys, values) = model.copy_kv(sequence, layer);
-            let (want_keys, want_values) = plain.copy_kv(truth, layer);
-            for (part, got, want) in [("keys", keys, want_keys), ("values", values, want_values)] {
-                compare(&got, &wide(&want), Tolerance::BF16_STATE)
-                    .unwrap_or_else(|m| panic!("{part} of layer {layer}: {m}"));
-            }
-        }
+        compare_kv((&model, sequence), (&plain, truth));
         eprintln!(
             "head_dim {}, hidden {}: logits within {:.2e} of f32",
             config.head_dim, config.hidden, seen.max_abs

@@ -11,7 +11,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{argmax, ids, prefill_all, present, resident, seeded};
+use common::{argmax, compare_kv, ids, prefill_all, present, resident, seeded, wide};
 use tilewright_backend::{Cancel, LogitSink, Resident, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::Preset;
@@ -62,7 +62,6 @@ fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
     };
     let mut plain = resident(&checkpoint, &exact);
     let (truth, want) = prefill_all(&mut plain, &ids, COUNT);
-    let wide = |v: &[f32]| v.iter().map(|v| f64::from(*v)).collect::<Vec<f64>>();
     let got = one_by_one(&mut model, &ids);
     let seen = compare(&got, &wide(&want), Tolerance::BF16_STATE).unwrap_or_else(|m| panic!("logits: {m}"));
     eprintln!("logits within {:.2e} of f32 with an f32 cache", seen.max_abs);
@@ -75,14 +74,7 @@ fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
     }
     compare(&logits, &wide(&want[(COUNT - 1) * config.vocab..]), Tolerance::BF16_STATE)
         .unwrap_or_else(|m| panic!("logits after a prompt of the plain path: {m}"));
-    for layer in 0..config.layers {
-        let (keys, values) = model.copy_kv(sequence, layer);
-        let (want_keys, want_values) = plain.copy_kv(truth, layer);
-        for (part, got, want) in [("keys", keys, want_keys), ("values", values, want_values)] {
-            compare(&got, &wide(&want), Tolerance::BF16_STATE)
-                .unwrap_or_else(|m| panic!("{part} of layer {layer}: {m}"));
-        }
-    }
+    compare_kv((&model, sequence), (&plain, truth));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! `avx512.rs`, `avx2.rs` and `neon.rs` name instructions by their C names and say nothing about where they come
 //! from: `super::arch` is the processor's in `x86` and `aarch64`, and a scalar model of it in `model`.
+
 use super::isa::Kind;
 use super::{Kernel, Portable};
 

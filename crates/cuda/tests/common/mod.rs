@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
 use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
+use tilewright_model::tolerance::{Tolerance, compare};
 use tilewright_model::{Checkpoint, Config};
 
 /// The fixtures of every supported family.
@@ -58,6 +59,23 @@ pub(crate) fn prefill_all(model: &mut CudaModel, ids: &[u32], room: usize) -> (S
 /// The lowest id among those with the largest logit.
 pub(crate) fn argmax(logits: &[f32]) -> u32 {
     logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32
+}
+
+/// The same numbers in float64.
+pub(crate) fn wide(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|v| f64::from(*v)).collect()
+}
+
+/// Fails unless the keys and values of a sequence are within bf16's tolerance of another model's.
+pub(crate) fn compare_kv((model, sequence): (&CudaModel, Sequence), (other, truth): (&CudaModel, Sequence)) {
+    for layer in 0..model.config().layers {
+        let (keys, values) = model.copy_kv(sequence, layer);
+        let (want_keys, want_values) = other.copy_kv(truth, layer);
+        for (part, got, want) in [("keys", keys, want_keys), ("values", values, want_values)] {
+            compare(&got, &wide(&want), Tolerance::BF16_STATE)
+                .unwrap_or_else(|m| panic!("{part} of layer {layer}: {m}"));
+        }
+    }
 }
 
 /// A checkpoint of random weights in a folder that goes when the first value does.

@@ -8,7 +8,8 @@ use tilewright_model::WeightFormat;
 pub struct CudaOptions {
     /// Index of the GPU.
     pub ordinal: usize,
-    /// Format of every matrix: f32 or bf16. Default: bf16 for a checkpoint stored in bf16, else f32; both lossless.
+    /// Format of every matrix: f32, bf16, or int8 where the persistent decoder serves. Default: bf16 for a checkpoint stored in
+    /// bf16, else f32; both lossless.
     pub weights: Option<WeightFormat>,
     /// Element type of the KV cache: f32 or bf16. Default: that of the weights.
     pub kv: Option<KvFormat>,

@@ -25,8 +25,8 @@ impl DeviceRequest {
 }
 
 impl OpenOptions {
-    /// Chooses the device: the one asked for, or with `auto` the first GPU that can honour the other options, else the
-    /// processor; the reason says which and why.
+    /// Chooses the device: the one asked for, or with `auto` GPU 0, else the processor, where an option not
+    /// every GPU honours stays at once; the reason says which and why.
     ///
     /// # Errors
     /// Why the device asked for cannot be used, by name (`device_unavailable`, `cuda_driver_missing`, ...): a request
@@ -41,7 +41,7 @@ impl OpenOptions {
             }
             DeviceRequest::Auto => {
                 let (kind, why) = match self.only_cpu() {
-                    Some(option) => (DeviceKind::Cpu, format!("{option} is for the processor")),
+                    Some(option) => (DeviceKind::Cpu, format!("{option} asked for, which not every GPU has")),
                     None => match gpu::find(0) {
                         Ok(name) => (DeviceKind::Cuda(0), name),
                         Err(refusal) => {
@@ -54,7 +54,7 @@ impl OpenOptions {
         }
     }
 
-    /// An option that only the processor honours.
+    /// An option that the processor honours always, and a GPU never or only for some models.
     fn only_cpu(&self) -> Option<String> {
         let weights = self.weights.filter(|w| matches!(w, WeightFormat::Int8 | WeightFormat::Int4));
         let kv = self.kv.filter(|kv| *kv == KvFormat::F16);

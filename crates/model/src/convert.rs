@@ -74,9 +74,7 @@ pub fn convert(
     let tensors = sorted(checkpoint);
     let manifest = manifest(checkpoint.config(), &tensors, options)?;
     check_ids(options.input_ids, checkpoint.config().vocab)?;
-    if !options.overwrite {
-        check_free(dir)?;
-    }
+    check_free(dir, options.overwrite)?;
 
     std::fs::create_dir_all(dir).map_err(|e| staged::unwritable(dir, &e))?;
     let mut blob_file = Staged::create(dir, BLOB)?;
@@ -162,8 +160,17 @@ fn check_ids(ids: &[u32], vocab: usize) -> Result<(), Refusal> {
     Refusal::check(Code::RequestInvalid, outside.map(finding).collect())
 }
 
-fn check_free(dir: &Path) -> Result<(), Refusal> {
-    let taken = [MANIFEST, BLOB].into_iter().filter(|name| dir.join(name).exists());
-    let finding = |name| Finding::new(name, "no such file", "a file");
-    Refusal::check(Code::OutputExists, taken.map(finding).collect()).map_err(|r| r.at(dir.display()))
+/// Refuses a folder with a pair, unless that is to be replaced, and one with weights in another form: beside a pair
+/// they would make no checkpoint at all.
+fn check_free(dir: &Path, overwrite: bool) -> Result<(), Refusal> {
+    let pair = [MANIFEST, BLOB].into_iter().filter(|name| !overwrite && dir.join(name).exists());
+    let mut taken: Vec<String> = pair.map(str::to_owned).collect();
+    let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    taken.extend(
+        names.filter(|name| name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")),
+    );
+    taken.sort();
+    let findings = taken.into_iter().map(|name| Finding::new(name, "no such file", "a file"));
+    Refusal::check(Code::OutputExists, findings.collect()).map_err(|r| r.at(dir.display()))
 }

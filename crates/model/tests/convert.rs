@@ -99,6 +99,25 @@ fn progress_ends_at_the_size_of_the_blob() {
 }
 
 #[test]
+fn converting_into_the_folder_of_the_source_leaves_the_source_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(fixtures().join("qwen3-tiny")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    let before = names(folder.path());
+    let source = Checkpoint::open(folder.path()).unwrap();
+    for overwrite in [false, true] {
+        let options = ConvertOptions { overwrite, ..options(BlobType::F32) };
+        let refusal = convert(&source, folder.path(), &options, &mut |_, _| {}).unwrap_err();
+        assert_eq!(refusal.code(), Code::OutputExists);
+        assert!(refusal.findings().iter().any(|f| f.what == "model.safetensors"), "{refusal}");
+    }
+    assert_eq!(names(folder.path()), before);
+    assert!(Checkpoint::open(folder.path()).is_ok());
+}
+
+#[test]
 fn a_pair_that_is_there_is_replaced_only_when_asked() {
     let out = tempfile::tempdir().unwrap();
     let source = open("qwen3-tiny");

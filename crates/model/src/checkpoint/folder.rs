@@ -88,6 +88,11 @@ impl Folder {
         let path = folder.join(name);
         match std::fs::metadata(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // A pipe would be waited for, a device read without an end.
+            Ok(meta) if !meta.is_file() => {
+                let refusal = Refusal::new(Code::FileUnreadable, "kind", "a regular file", "another kind");
+                return Err(refusal.at(path.display()));
+            }
             Ok(meta) if meta.len() > TEXT_LIMIT => {
                 let expected = format!("at most {} MiB", TEXT_LIMIT >> 20);
                 let got = format!("{} MiB", meta.len() >> 20);

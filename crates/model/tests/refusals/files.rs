@@ -35,6 +35,18 @@ fn a_path_that_is_no_directory_holds_no_checkpoint() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused_and_not_read() {
+    for name in ["config.json", "tokenizer.json"] {
+        let dir = on_disk(&Folder::valid());
+        _ = std::fs::remove_file(dir.path().join(name));
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        let found = inspect(dir.path()).refusals;
+        let told = |r: &Refusal| r.code() == Code::FileUnreadable && whats(r) == ["kind"];
+        assert!(found.iter().any(told), "{name}: {found:?}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_named() {
     refused(&Folder::valid().without("config.json"), Code::CheckpointNotFound, &["config.json"]);
     refused(&Folder::valid().without("model.safetensors"), Code::CheckpointNotFound, &["weights"]);

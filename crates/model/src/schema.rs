@@ -87,6 +87,12 @@ impl Rule {
     /// A number above zero.
     pub(crate) const POSITIVE: Self = Self::Number { min: 0.0, from_min: false, max: f64::MAX };
 
+    /// What a norm adds to a mean of squares: with more than one, nothing of a vector would be left.
+    pub(crate) const EPSILON: Self = Self::Number { min: 0.0, from_min: false, max: 1.0 };
+
+    /// A number whose powers with negative exponents stay within one.
+    pub(crate) const AT_LEAST_ONE: Self = Self::Number { min: 1.0, from_min: true, max: f64::MAX };
+
     /// A whole number within limits.
     pub(crate) const fn size(min: u64, max: u64, multiple: u64) -> Self {
         Self::Size { min, max, multiple }

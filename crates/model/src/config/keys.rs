@@ -41,10 +41,10 @@ pub(crate) const KEYS: &[Key] = &[
     used("vocab_size", ALL, Rule::size(1, 2_097_152, 1), "rows of embedding and head"),
     used("max_position_embeddings", ALL, Rule::size(1, 1 << 30, 1), "positions the model was made for"),
     used("tie_word_embeddings", ALL, Rule::Flag, "whether the head is the embedding"),
-    used("rms_norm_eps", ALL, Rule::POSITIVE, "epsilon of every RMSNorm"),
+    used("rms_norm_eps", ALL, Rule::EPSILON, "epsilon of every RMSNorm"),
     used("attention_bias", NONE, Rule::Flag, "whether q, k and v add a bias; absent: no (Qwen2: yes, always)"),
     // Positions.
-    used("rope_theta", NONE, Rule::POSITIVE, "base of the rotary frequencies, here or in `rope_parameters`; absent only in Llama files older than the key: 10000"),
+    used("rope_theta", NONE, Rule::AT_LEAST_ONE, "base of the rotary frequencies, here or in `rope_parameters`; absent only in Llama files older than the key: 10000"),
     used("rope_scaling", NONE, Rule::Own, "stretching of the rotary frequencies, flat layout"),
     used("rope_parameters", NONE, Rule::Own, "base and stretching of the rotary frequencies, nested layout"),
     only("rope_interleaved", OFF, "pairs of neighbours are rotated instead of halves"),

@@ -164,7 +164,7 @@ impl Fields<'_, '_, '_> {
                 self.wrong = true;
             }
         }
-        self.domain("rope_theta", "above 0", |n| n > 0.0);
+        self.domain("rope_theta", "at least 1", |n| n >= 1.0);
         self.domain("partial_rotary_factor", "1", |n| n == 1.0);
         let truncate = self.object.get("truncate").filter(|v| !v.is_null());
         if let Some(value) = truncate.filter(|v| *v != &Json::Bool(true)) {

@@ -107,6 +107,8 @@ fn a_value_of_another_type_is_named() {
         ("num_hidden_layers", json!([1])),
         ("rms_norm_eps", json!(0)),
         ("rms_norm_eps", json!(-1e-6)),
+        ("rms_norm_eps", json!(1e300)),
+        ("rope_theta", json!(1e-300)),
         ("rope_theta", json!("1e6")),
         ("tie_word_embeddings", json!(1)),
         ("use_sliding_window", json!("no")),

@@ -170,6 +170,18 @@ fn every_kind_of_damage_is_noticed_told_and_repaired() {
     assert!(!start(&checkpoint, WeightFormat::Int8, folder.path()).packed());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+    let (_home, checkpoint, folder, file) = stored(WeightFormat::Int8);
+    fs::remove_file(&file).unwrap();
+    let abandoned = folder.path().join("abandoned.partial");
+    assert!(std::process::Command::new("mkfifo").args([&file, &abandoned]).status().unwrap().success());
+    let start = start(&checkpoint, WeightFormat::Int8, folder.path());
+    assert!(start.packed() && start.notes.contains("no regular file"), "{}", start.notes);
+    assert!(start.logits == fresh(&checkpoint, WeightFormat::Int8));
+}
+
 #[test]
 fn a_file_of_another_model_under_this_ones_name_is_not_used() {
     let (_home, checkpoint, folder, file) = stored(WeightFormat::Int8);

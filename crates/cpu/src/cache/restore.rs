@@ -52,6 +52,10 @@ pub(super) fn restore(
     pool: &Pool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Weights, Unusable> {
+    // A pipe would be waited for.
+    if !path.metadata()?.is_file() {
+        return Err(Unusable::Damaged("it is no regular file".to_owned()));
+    }
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let wanted = key.bytes();

@@ -84,7 +84,8 @@ impl Drop for Partial {
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        let partial = path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes());
+        let partial = entry.file_type().is_ok_and(|kind| kind.is_file())
+            && path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes());
         if partial && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
             // Another process may have been faster, or may not let us; neither matters.
             let _ = fs::remove_file(&path);

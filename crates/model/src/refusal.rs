@@ -6,7 +6,7 @@
 
 mod code;
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -89,12 +89,24 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.code.name(), self.code.number())?;
         if let Some(place) = &self.place {
-            write!(f, " at {place}")?;
+            write!(f, " at {}", Shown(place))?;
         }
-        for finding in &self.findings {
-            write!(f, "\n  {}: expected {}, got {}", finding.what, finding.expected, finding.got)?;
+        for Finding { what, expected, got } in &self.findings {
+            write!(f, "\n  {}: expected {}, got {}", Shown(what), Shown(expected), Shown(got))?;
         }
         write!(f, "\n  remedy: {}", self.code.remedy())
+    }
+}
+
+/// Text that may come from a file: what would command a terminal is written out.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| {
+            let layout = c == '\n' || c == '\t';
+            if c.is_control() && !layout { write!(f, "{}", c.escape_default()) } else { f.write_char(c) }
+        })
     }
 }
 

@@ -29,6 +29,14 @@ fn an_unknown_tensor_is_named() {
 }
 
 #[test]
+fn a_name_from_a_file_does_not_command_the_terminal() {
+    let folder = Folder::valid().with_tensors(|t| t.push(Stored::new("evil\u{1b}[31mname\u{9b}", &[32])));
+    let text = folder.refused(Code::TensorMismatch).to_string();
+    assert!(text.contains(r"evil\u{1b}[31mname\u{9b}"), "{text}");
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+}
+
+#[test]
 fn a_misshaped_tensor_is_named_with_both_shapes() {
     let refusal = Folder::valid().with_tensors(|t| *named(t, UP) = Stored::new(UP, &[32, 64]));
     let refusal = refusal.refused(Code::TensorMismatch);

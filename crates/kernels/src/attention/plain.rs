@@ -17,11 +17,11 @@ pub fn plain(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Chunk { rows, activations, cache } = *chunk;
     let launch = Launch::grid([heads, rows.div_ceil(QUERIES), 1]).alone();
     kernel(format!("plain_attention_{cache}"), launch, |k| {
-        let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded();
+        let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);
         let keys = k.read::<f32>("keys", [kv_heads, capacity, head_dim]).stored(cache).guarded_axes(&[2]);
         let values = k.read::<f32>("values", [kv_heads, capacity, head_dim]).stored(cache).guarded_axes(&[2]);
         let control = k.read::<i32>("control", [2]);
-        let out = k.write::<f32>("out", [rows, heads, head_dim]).stored(activations).guarded();
+        let out = k.write::<f32>("out", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);
 
         let at = chunk.place(shape, control);
         let head = k.group_axis(0);

@@ -25,11 +25,11 @@ pub fn query_tiled(shape: &Shape, chunk: &Chunk) -> Kernel {
 fn body<'k>(k: &'k Builder, shape: &Shape, chunk: &Chunk) {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
     let Chunk { rows, activations, cache } = *chunk;
-    let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded();
+    let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);
     let keys = k.read::<f32>("keys", [kv_heads, capacity, head_dim]).stored(cache);
     let values = k.read::<f32>("values", [kv_heads, capacity, head_dim]).stored(cache);
     let control = k.read::<i32>("control", [2]);
-    let out = k.write::<f32>("out", [rows, heads, head_dim]).stored(activations).guarded();
+    let out = k.write::<f32>("out", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);
     let key_tile = k.scratch::<f32>("key_tile", [TILE, head_dim]).guarded_axes(&[1]);
     let value_tile = k.scratch::<f32>("value_tile", [TILE, head_dim]).guarded_axes(&[1]);
 

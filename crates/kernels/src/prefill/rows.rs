@@ -100,8 +100,8 @@ pub fn swiglu(shape: &Shape, chunk: &Chunk, exponential: Exponential) -> Kernel 
     let Chunk { rows, activations, .. } = *chunk;
     let (fours, fast) = (width / 4, if exponential == Exponential::Fast { "_fast" } else { "" });
     kernel(format!("prefill_swiglu_{activations}{fast}"), by_row(rows, fours), |k| {
-        let gate_up = k.read::<f32>("gate_up", [rows, 2, width]).stored(activations).guarded();
-        let activation = k.write::<f32>("activation", [rows, width]).stored(activations).guarded();
+        let gate_up = k.read::<f32>("gate_up", [rows, 2, width]).stored(activations).guarded_axes(&[2]);
+        let activation = k.write::<f32>("activation", [rows, width]).stored(activations).guarded_axes(&[1]);
         let (row, column) = (k.group_axis(1), k.item() * 4);
 
         let (gate, up) = (gate_up.at4((row, 0, column)), gate_up.at4((row, 1, column)));
@@ -116,8 +116,8 @@ pub fn residual(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Chunk { rows, activations, .. } = *chunk;
     let fours = width / 4;
     kernel(format!("prefill_residual_{activations}"), by_row(rows, fours), |k| {
-        let x = k.read_write::<f32>("x", [rows, width]).stored(activations).guarded();
-        let y = k.read::<f32>("y", [rows, width]).stored(activations).guarded();
+        let x = k.read_write::<f32>("x", [rows, width]).stored(activations).guarded_axes(&[1]);
+        let y = k.read::<f32>("y", [rows, width]).stored(activations).guarded_axes(&[1]);
         let at = (k.group_axis(1), k.item() * 4);
         x.set4(at, x.at4(at) + y.at4(at));
     })
@@ -128,7 +128,7 @@ pub fn last_row(shape: &Shape, chunk: &Chunk) -> Kernel {
     let width = shape.hidden;
     let Chunk { rows, activations, .. } = *chunk;
     kernel(format!("prefill_last_row_{activations}"), Launch::items(width / 4), |k| {
-        let x = k.read::<f32>("x", [rows, width]).stored(activations).guarded();
+        let x = k.read::<f32>("x", [rows, width]).stored(activations).guarded_axes(&[1]);
         let control = k.read::<i32>("control", [2]);
         let y = k.write::<f32>("y", [width]).stored(activations).guarded();
 

@@ -1,10 +1,9 @@
-//! Running one kernel on named inputs, and its mutants.
+//! Running one kernel on named inputs.
 
 use std::collections::BTreeMap;
 
 use tilewright_tile::interp::{self, Bound, Dispatch, Memory, Program};
 use tilewright_tile::ir::Param;
-use tilewright_tile::testing::mutate::{Mutant, mutants};
 pub(crate) use tilewright_tile::testing::trial::noise;
 use tilewright_tile::{Kernel, Scalar, verify};
 
@@ -54,30 +53,6 @@ pub(crate) fn run(kernel: &Kernel, inputs: &[(&str, Data)]) -> Result<Outputs, S
 pub(crate) fn outputs(kernel: Kernel, inputs: &[(&str, Data)]) -> Outputs {
     let kernel = verify(kernel).unwrap_or_else(|rejection| panic!("{rejection}"));
     run(&kernel, inputs).unwrap_or_else(|fault| panic!("{fault}"))
-}
-
-/// Fails unless the verifier or the interpreter objects to `kernel` without any one of its safeguards, or the result
-/// is another. Returns how many were missed.
-///
-/// A guard may go where this shape does not need it, and so may what begins with `spare`.
-pub(crate) fn misses_every_safeguard(kernel: &Kernel, inputs: &[(&str, Data)], spare: &str) -> usize {
-    let bits = |outputs: Outputs| -> Vec<(String, Vec<u32>)> {
-        let bits = |v: Vec<f32>| v.into_iter().map(f32::to_bits).collect();
-        outputs.into_iter().map(|(name, v)| (name, bits(v))).collect()
-    };
-    let expected = bits(run(kernel, inputs).unwrap_or_else(|fault| panic!("{fault}")));
-    let noticed = |mutant: &Mutant| {
-        verify(mutant.kernel.clone()).is_err()
-            || run(&mutant.kernel, inputs).map_or(true, |result| bits(result) != expected)
-    };
-    let mut count = 0;
-    for mutant in mutants(kernel) {
-        let noticed = noticed(&mutant);
-        let may_go = mutant.removed.starts_with("guard") || mutant.removed.starts_with(spare);
-        assert!(noticed || may_go, "{}: nobody misses the {}", kernel.name(), mutant.removed);
-        count += usize::from(noticed);
-    }
-    count
 }
 
 /// The numbers as memory of type `storage` keeps them.

@@ -234,6 +234,11 @@ impl Memory {
         self.buffers[buffer.0].forget();
     }
 
+    /// Makes a part of a buffer unwritten again.
+    pub fn forget_part(&mut self, part: Slice) {
+        self.buffers[part.buffer.0].forget_range(part.offset as usize, part.bytes as usize);
+    }
+
     /// The elements of a buffer as f32, NaN where nothing was written.
     pub fn read_f32(&self, buffer: BufferId, scalar: Scalar) -> Vec<f32> {
         let bytes = &self.buffers[buffer.0];

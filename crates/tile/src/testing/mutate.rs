@@ -3,6 +3,8 @@
 //! Whatever a kernel's barriers, masks, conditions, guards and limits are there for must show when one is missing:
 //! the verifier refuses the rest, the interpreter faults, or the result differs.
 
+use std::collections::BTreeMap;
+
 use crate::arena::Handle;
 use crate::ir::{Kernel, Names, OpId, OpKind, View, describe};
 
@@ -80,6 +82,28 @@ pub fn without(kernel: &Kernel, safeguard: Safeguard) -> Mutant {
 /// Every kernel that lacks exactly one of the safeguards of `kernel`.
 pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> {
     safeguards(kernel).into_iter().map(|safeguard| without(kernel, safeguard))
+}
+
+/// Every safeguard of some kernels, by the kernel's name, and whether it is missed: what guards an edge is needed only
+/// where a shape has that edge, so of kernels with one name each safeguard needs to be missed in one of them only.
+///
+/// `is_missed` is told the kernel, the mutant and what came with the kernel.
+pub fn census<C>(
+    kernels: impl IntoIterator<Item = (Kernel, C)>,
+    mut is_missed: impl FnMut(&Kernel, &Mutant, &C) -> bool,
+) -> BTreeMap<String, bool> {
+    let mut census = BTreeMap::new();
+    for (kernel, context) in kernels {
+        let mut alike = BTreeMap::new();
+        for mutant in mutants(&kernel) {
+            let nth: &mut u32 = alike.entry(mutant.removed.clone()).or_default();
+            *nth += 1;
+            let name = format!("{}: {} ({nth})", kernel.name(), mutant.removed);
+            let missed = census.entry(name).or_insert(false);
+            *missed = *missed || is_missed(&kernel, &mutant, &context);
+        }
+    }
+    census
 }
 
 /// Puts `instead` where `op` was.

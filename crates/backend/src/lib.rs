@@ -2,12 +2,16 @@
 //!
 //! A device crate turns a checkpoint into a [`Resident`] model: weights uploaded or packed once, sequences with
 //! their own KV cache, prefill in chunks, one decode step for one or several sequences. Everything that chooses
-//! how (format, threads, chunk, context) is in the [`Plan`], resolved before any device is touched.
+//! how (format, kernels, threads, chunk, context) is in the [`Plan`], resolved before any device is touched. The choice
+//! among the kernels of a staged session has its own rules: [`execution`].
 
+pub mod entry_point;
+pub mod execution;
+pub mod ledger;
 mod plan;
 mod progress;
 mod resident;
 
-pub use plan::{DeviceKind, KvFormat, Plan};
+pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage};
 pub use resident::{Cancel, LogitSink, Resident, Sequence, Step};

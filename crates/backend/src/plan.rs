@@ -4,6 +4,8 @@ use std::fmt;
 
 use tilewright_model::WeightFormat;
 
+use crate::execution::ExecutionPlan;
+
 /// The devices there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceKind {
@@ -13,6 +15,8 @@ pub enum DeviceKind {
     Cuda(usize),
     /// The Apple GPU.
     Metal,
+    /// The kernel texts of the Apple GPU run on the processor: for developers.
+    Shim,
 }
 
 impl fmt::Display for DeviceKind {
@@ -21,6 +25,7 @@ impl fmt::Display for DeviceKind {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Metal => f.write_str("metal"),
+            Self::Shim => f.write_str("shim"),
         }
     }
 }
@@ -46,13 +51,48 @@ impl fmt::Display for KvFormat {
     }
 }
 
+/// The kernels of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kernels {
+    /// Those of an instruction set.
+    Cpu {
+        /// Its name.
+        isa: String,
+    },
+    /// Those of an NVIDIA architecture.
+    Cuda {
+        /// Its name.
+        arch: String,
+        /// Whether prompts and batches go through the matrix units of Hopper.
+        hopper: bool,
+        /// Whether single sequences are decoded by the persistent kernel.
+        persistent: bool,
+    },
+    /// Those of a staged session.
+    Staged(ExecutionPlan),
+}
+
+impl fmt::Display for Kernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu { isa } => f.write_str(isa),
+            Self::Cuda { arch, hopper, persistent } => {
+                let (rows, decode) =
+                    (if *hopper { "wgmma" } else { "staged" }, if *persistent { ", persistent" } else { "" });
+                write!(f, "{arch}, {rows}{decode}")
+            }
+            Self::Staged(plan) => plan.fmt(f),
+        }
+    }
+}
+
 /// What was decided for a session. Nothing downstream of it reads the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Where the model runs.
     pub device: DeviceKind,
-    /// The kernels chosen, as the device names them (an instruction set, an architecture).
-    pub kernels: String,
+    /// The kernels chosen.
+    pub kernels: Kernels,
     /// Format of every matrix.
     pub weights: WeightFormat,
     /// Format of the KV cache.

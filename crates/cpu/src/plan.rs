@@ -1,6 +1,6 @@
 //! What will be done, decided from facts alone.
 
-use tilewright_backend::{DeviceKind, KvFormat, Plan};
+use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
 use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
 
 use crate::host::Host;
@@ -47,7 +47,7 @@ pub fn resolve_plan(
     let chunk = options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context);
     Ok(Plan {
         device: DeviceKind::Cpu,
-        kernels: options.isa.unwrap_or(host.isa).to_string(),
+        kernels: Kernels::Cpu { isa: options.isa.unwrap_or(host.isa).to_string() },
         weights,
         kv,
         context,

@@ -1,6 +1,6 @@
 //! What will be done, decided from facts alone.
 
-use tilewright_backend::{DeviceKind, KvFormat, Plan};
+use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
 use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
 
 use crate::gpu::Gpu;
@@ -90,7 +90,7 @@ pub fn resolve_plan(
     }
     Ok(Plan {
         device: DeviceKind::Cuda(gpu.ordinal),
-        kernels: kernels(gpu, hopper, persistent),
+        kernels: Kernels::Cuda { arch: gpu.arch(), hopper, persistent },
         weights,
         kv,
         context,
@@ -103,19 +103,14 @@ pub fn resolve_plan(
     })
 }
 
-fn kernels(gpu: &Gpu, hopper: bool, persistent: bool) -> String {
-    let rows = if hopper { "wgmma" } else { "staged" };
-    format!("{}, {rows}{}", gpu.arch(), if persistent { ", persistent" } else { "" })
-}
-
 /// Whether a plan takes prompts and batches through the kernels for Hopper.
 pub(crate) fn is_hopper(plan: &Plan) -> bool {
-    plan.kernels.contains("wgmma")
+    matches!(plan.kernels, Kernels::Cuda { hopper: true, .. })
 }
 
 /// Whether a plan decodes with the persistent kernel.
 pub(crate) fn is_persistent(plan: &Plan) -> bool {
-    plan.kernels.ends_with("persistent")
+    matches!(plan.kernels, Kernels::Cuda { persistent: true, .. })
 }
 
 /// Only the persistent decoder has products with 8-bit weights.

@@ -10,7 +10,7 @@
 mod common;
 
 use common::{argmax, compare_kv, fixture, ids, prefill_all, present, resident, seeded, wide};
-use tilewright_backend::{Cancel, KvFormat, LogitSink, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Kernels, KvFormat, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::{Preset, small};
 use tilewright_model::tolerance::{Tolerance, compare};
@@ -25,7 +25,7 @@ fn open(checkpoint: &Checkpoint, options: CudaOptions) -> Option<CudaModel> {
         ..options
     };
     let model = resident(checkpoint, &options);
-    if model.plan().kernels.contains("wgmma") {
+    if matches!(model.plan().kernels, Kernels::Cuda { hopper: true, .. }) {
         return Some(model);
     }
     eprintln!("skipped: {:?}", model.plan().notes);

@@ -12,7 +12,7 @@ mod common;
 use std::time::Duration;
 
 use common::{argmax, compare_kv, ids, prefill_all, present, resident, seeded, wide};
-use tilewright_backend::{Cancel, LogitSink, Resident, Step};
+use tilewright_backend::{Cancel, Kernels, LogitSink, Resident, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::Preset;
 use tilewright_model::tolerance::{Tolerance, compare};
@@ -28,7 +28,7 @@ fn config() -> Config {
 /// A model that decodes persistently, if the GPU allows it.
 fn open(checkpoint: &Checkpoint, options: &CudaOptions) -> Option<CudaModel> {
     let model = resident(checkpoint, options);
-    if model.plan().kernels.ends_with("persistent") {
+    if matches!(model.plan().kernels, Kernels::Cuda { persistent: true, .. }) {
         return Some(model);
     }
     eprintln!("skipped: {:?}", model.plan().notes);

@@ -246,7 +246,7 @@ impl Resident for Fake {
 fn plan() -> Plan {
     Plan {
         device: DeviceKind::Cpu,
-        kernels: "fake".into(),
+        kernels: tilewright_backend::Kernels::Cpu { isa: "fake".into() },
         weights: WeightFormat::F32,
         kv: KvFormat::F32,
         context: 64,

@@ -58,7 +58,7 @@ pub use reply::Reply;
 pub use request::{MAX_ALTERNATIVES, Request};
 pub use sampling::Sampling;
 pub use score::{Score, ScoreOptions};
-pub use tilewright_backend::{Cancel, DeviceKind, KvFormat, Plan, Progress, Resident, Stage};
+pub use tilewright_backend::{Cancel, DeviceKind, Kernels, KvFormat, Plan, Progress, Resident, Stage};
 pub use tilewright_model::{
     ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Refusal, RenderArgs, Specials,
     StopSet, Tokenizer, WeightFormat,

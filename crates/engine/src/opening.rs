@@ -16,7 +16,7 @@ use crate::{Engine, EngineParts, OpenOptions, Source, gpu};
 pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) -> Result<Plan, Refusal> {
     match options.choose_device()?.kind {
         DeviceKind::Cuda(n) => gpu::resolve_plan(n, config, stored, options),
-        DeviceKind::Cpu | DeviceKind::Metal => {
+        DeviceKind::Cpu | DeviceKind::Metal | DeviceKind::Shim => {
             tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
         }
     }
@@ -45,7 +45,7 @@ impl Engine {
             .transpose()?;
         let resident = match device.kind {
             DeviceKind::Cuda(n) => gpu::open(n, &checkpoint, options, progress)?,
-            DeviceKind::Cpu | DeviceKind::Metal => {
+            DeviceKind::Cpu | DeviceKind::Metal | DeviceKind::Shim => {
                 let mut cpu = cpu_options(options);
                 if source == Source::Embedded {
                     cpu.cache = None;

@@ -46,6 +46,41 @@ impl Code {
 }
 
 codes! {
+    // 620–639: the ledger of the Metal decode family. Numbers of it that say what a code below says are given out by
+    // `tilewright_backend::ledger`.
+    621 ShaderToolchainAbsent "metaldispatch_shader_toolchain_absent"
+        what "This build or machine has nothing that compiles kernel text for the device asked for."
+        why "The kernels are compiled for the model's shape when it is opened."
+        remedy "On a Mac use a build with the feature `metal`; for --device shim install g++ or clang++ on Linux x86-64.";
+    622 NoDevice "metaldispatch_no_device"
+        what "There is no Apple GPU, or its system is older than the kernels need."
+        why "No request moves to another device silently."
+        remedy "Use --device cpu, or a Mac with Apple silicon; docs/metal.md says which macOS.";
+    623 SessionOpenFailed "metaldispatch_session_open_failed"
+        what "A kernel text was not compiled, or the session's plan may not run."
+        why "There is no other code to run in its place."
+        remedy "Report the message with the output of `tilewright selftest`.";
+    624 PipelineNotFound "metaldispatch_pipeline_not_found"
+        what "A compiled text holds no kernel of the name asked for."
+        why "Another kernel would compute something else."
+        remedy "Report the message with the output of `tilewright selftest`.";
+    625 BufferAllocFailed "metaldispatch_buffer_alloc_failed"
+        what "The device gave no buffer of the size asked for."
+        why "Weights and caches lie in buffers as a whole."
+        remedy "Use a smaller weight format or --ctx, or close other programs.";
+    626 UploadLength "metaldispatch_upload_length"
+        what "Bytes to upload or read do not fit the buffer they are for."
+        why "Whatever lies beyond would be another tensor's."
+        remedy "Report it with the checkpoint's config.json.";
+    628 DispatchFailed "metaldispatch_dispatch_failed"
+        what "The GPU reported an error while it ran kernels."
+        why "Whatever was computed since is not known to be right."
+        remedy "Open the model again; if it persists, report the output of `tilewright selftest`.";
+    629 DispatchCountMismatch "metaldispatch_dispatch_count_mismatch"
+        what "A run issued another number of dispatches than its pipeline has stages."
+        why "A kernel that was left out or run twice leaves numbers that look right."
+        remedy "Report it with the output of `tilewright inspect`.";
+
     // 700–729: what is on disk.
     700 CheckpointNotFound "checkpoint_not_found"
         what "The path holds no checkpoint: it or a file it must hold is missing."

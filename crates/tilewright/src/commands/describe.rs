@@ -42,7 +42,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
 pub(crate) fn plan_json(plan: &Plan) -> Value {
     json!({
         "device": plan.device.to_string(),
-        "kernels": plan.kernels,
+        "kernels": plan.kernels.to_string(),
         "weights": plan.weights.name(),
         "kv": plan.kv.to_string(),
         "context": plan.context,

@@ -59,3 +59,43 @@ fn a_text_that_contracts_a_product_and_a_sum_is_noticed() {
     let apart = format!("{name} = {a} * {b} + {c};");
     assert!(is_noticed(&compiler, &kernel, &text.replace(line, &apart)), "{apart}");
 }
+
+/// How often files below a folder are mapped into this process.
+#[cfg(target_os = "linux")]
+fn mapped(folder: &std::path::Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains(&*folder.to_string_lossy())).count()
+}
+
+/// A host that never releases its libraries grows with every kernel it has ever seen.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_library_leaves_with_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let Ok(compiler) = Compiler::find(folder.path()) else {
+        eprintln!("skipped: no C++ compiler");
+        return;
+    };
+    let kernels = || vec![verify(gemv(3, 128, Scalar::F32)).unwrap()];
+    for language in [Language::Msl, Language::Cuda] {
+        let library = Library::compile(&compiler, language, kernels()).unwrap();
+        assert!(mapped(folder.path()) > 0);
+        drop(library);
+        assert_eq!(mapped(folder.path()), 0);
+    }
+}
+
+/// There is one way to compile a text: what the compiler refuses is an error, and no other compiler is asked.
+#[test]
+fn a_text_that_is_refused_is_compiled_in_no_other_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let Ok(compiler) = Compiler::find(folder.path()) else {
+        eprintln!("skipped: no C++ compiler");
+        return;
+    };
+    let text = emit::msl(&verify(gemv(3, 128, Scalar::F32)).unwrap()).replace("simd_sum", "simd_some");
+    let error = functions(&compiler, Language::Msl, &[text]).err().unwrap();
+    assert!(error.to_string().contains("simd_some"), "{error}");
+    let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.path());
+    assert!(left.into_iter().all(|path| path.extension().is_none_or(|e| e != "so")));
+}

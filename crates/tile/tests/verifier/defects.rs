@@ -1,4 +1,7 @@
 //! Known defects of tile compilers: each must be done right, or refused.
+//!
+//! Three more are of hosts and are tested where a host is: errors of a run that nobody sees and libraries that are never
+//! released (`shim`, `library/tests.rs` and `raw/tests.rs`), and a second way to compile when the first fails (there too).
 
 use tilewright_tile::interp::{Bound, Memory};
 use tilewright_tile::verify::Rule;

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use tilewright_kernels::attention::{matrix_direct, query_tiled};
-use tilewright_kernels::decode::{Goal, Options, products, rows, staged};
+use tilewright_kernels::decode::{Goal, Options, megakernel, products, rows, staged};
 use tilewright_kernels::parts::{Arithmetic, Exponential};
 use tilewright_kernels::prefill::{self, Chunk};
 use tilewright_kernels::shape::SAMPLES;
 use tilewright_kernels::{Shape, catalogue};
-use tilewright_tile::ir::{self, OpKind, Param};
+use tilewright_tile::ir::{self, OpId, OpKind, Origin, Param};
 use tilewright_tile::pipeline::Binding;
-use tilewright_tile::{Kernel, Pipeline, Report, Scalar, emit, verify};
+use tilewright_tile::{Kernel, Literal, Pipeline, Report, Scalar, emit, verify};
 
 const MODEL: Shape = Shape::QWEN3_0_6B;
 
@@ -50,6 +50,19 @@ fn no_text_can_wait_for_another_threadgroup() {
             }
         }
     }
+}
+
+/// A8: the layers are one loop at run time, the vocabulary is projected behind it, and no text grows with them.
+#[test]
+fn the_megakernel_loops_over_its_layers() {
+    let operations = |layers| report(megakernel(&Shape { layers, ..MODEL }, Scalar::F32)).operations;
+    assert_eq!(operations(2), operations(28));
+    let kernel = megakernel(&MODEL, Scalar::F32);
+    let ends_at_28 = |op: &OpId| match &kernel.ops()[*op].kind {
+        OpKind::Loop(l) => kernel.defs()[l.end].origin == Origin::Literal(Literal::I32(28)),
+        _ => false,
+    };
+    assert_eq!(kernel.body().iter().filter(|op| ends_at_28(op)).count(), 1);
 }
 
 /// C20: work on heads is spread over the heads; a norm is one threadgroup.
@@ -141,9 +154,12 @@ fn a_prefill_norm_takes_four_neighbours_a_lane() {
 fn direct_matrix_attention_is_four_simd_groups_and_three_small_arrays() {
     let kernel = matrix_direct(&MODEL, &Chunk::new(512, Scalar::F32));
     assert_eq!((kernel.launch().threads, kernel.launch().groups), (128, [16, 512 / 32, 1]));
-    let report = report(kernel);
+    let report = report(kernel.clone());
     let bytes: Vec<u64> = report.allocations.iter().map(|(_, bytes)| *bytes).collect();
     assert_eq!(bytes, [2048, 1024, 1024], "{:?}", report.allocations);
+    // Before the loops over keys: the sixteen fragments of the queries.
+    let loaded = kernel.body().iter().filter(|&&op| matches!(kernel.ops()[op].kind, OpKind::MatrixLoad(..)));
+    assert_eq!(loaded.count(), 16);
 }
 
 /// E67, E68: the only fast operations are the exponentials that are written as such; the denominator is fused.

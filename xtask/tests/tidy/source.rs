@@ -45,6 +45,20 @@ fn no_source_file_is_too_long() {
 }
 
 #[test]
+fn kernels_contain_no_text_of_another_language() {
+    let foreign =
+        ["__global__", "__shared__", "kernel void", "threadgroup_barrier", "asm volatile", "include_str!"];
+    let mut complaints = Vec::new();
+    for file in
+        sources(&["rs", "cu", "cuh", "metal"]).iter().filter(|f| f.path.starts_with("crates/kernels/src/"))
+    {
+        let found = foreign.iter().filter(|word| file.text.contains(**word));
+        complaints.extend(found.map(|word| format!("{}: names {word}", file.path)));
+    }
+    report(&complaints);
+}
+
+#[test]
 fn every_module_says_what_it_is_for() {
     let complaints: Vec<_> = rust()
         .iter()

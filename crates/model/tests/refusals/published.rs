@@ -126,6 +126,20 @@ fn a_window_experts_and_quantised_weights_are_named() {
 }
 
 #[test]
+fn a_model_with_linear_attention_is_refused_and_not_taken_for_its_elder() {
+    let hybrid = json!({
+        "model_type": "qwen3_next", "architectures": ["Qwen3NextForCausalLM"], "full_attention_interval": 4,
+        "linear_conv_kernel_dim": 4, "linear_num_key_heads": 16, "linear_num_value_heads": 32,
+        "layer_types": ["linear_attention", "linear_attention", "linear_attention", "full_attention"],
+    });
+    let about = ["model_type", "architectures", "linear_num_key_heads", "layer_types"];
+    refused(&joined(qwen3_0_6b_base(), &hybrid), &about);
+    // Nor does the elder's name help.
+    let renamed = json!({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]});
+    refused(&joined(joined(qwen3_0_6b_base(), &hybrid), &renamed), &["linear_num_key_heads", "layer_types"]);
+}
+
+#[test]
 fn other_definitions_are_refused_by_their_facts() {
     let gemma2 = json!({
         "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "hidden_act": "gelu_pytorch_tanh",

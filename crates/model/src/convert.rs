@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::manifest::{BLOB, MANIFEST, Manifest, ManifestConfig, ManifestTensor};
 use crate::{Checkpoint, Code, Config, Finding, Refusal, Role, StoredType, Tensor, fixed_arm};
-use staged::Staged;
+use staged::{Reserved, Staged};
 
 /// Type of an element of the blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub fn convert(
     check_free(dir, options.overwrite)?;
 
     std::fs::create_dir_all(dir).map_err(|e| staged::unwritable(dir, &e))?;
+    let _reserved = Reserved::new(dir, &[BLOB, MANIFEST])?;
+    // Whoever had it reserved before may have put a pair there.
+    check_free(dir, options.overwrite)?;
     let mut blob_file = Staged::create(dir, BLOB)?;
     blob::write(&tensors, options.dtype, &mut blob_file, progress)?;
     let mut manifest_file = Staged::create(dir, MANIFEST)?;
@@ -100,6 +103,7 @@ pub fn restamp(dir: &Path, input_ids: &[u32]) -> Result<(), Refusal> {
         let code = if missing { Code::CheckpointNotFound } else { Code::FileUnreadable };
         Refusal::new(code, MANIFEST, "a readable file", e).at(path.display())
     })?;
+    let _reserved = Reserved::new(dir, &[MANIFEST])?;
     check_ids(input_ids, Manifest::read(&text).map_err(|r| r.at(path.display()))?.config.vocab)?;
     let mut manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
     manifest["config"]["n_tokens"] = json!(input_ids.len());

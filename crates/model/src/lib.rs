@@ -33,7 +33,7 @@ pub use dtype::{StoredType, WeightFormat};
 pub use generation::GenerationConfig;
 pub use inspect::{Inspection, inspect};
 pub use parameters::{LayerParameters, Parameters, Role};
-pub use refusal::{Code, Finding, Refusal};
+pub use refusal::{Code, Finding, Refusal, Shown};
 pub use rope::{Rope, RopeScaling};
 pub use stop::{StopId, StopSet, StopSource};
 pub use template::{ChatRole, ChatTemplate, Message, Prompt, RenderArgs};

@@ -98,8 +98,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Text that may come from a file: what would command a terminal is written out.
-struct Shown<'a>(&'a str);
+/// Text that may come from a file, for a terminal: what would command it is written out.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

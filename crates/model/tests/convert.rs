@@ -199,3 +199,28 @@ fn names(dir: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+#[cfg(unix)]
+#[test]
+fn of_two_writers_at_once_the_second_is_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let first = std::fs::File::open(out.path()).unwrap();
+    first.try_lock().unwrap();
+    let write = || convert(&open("qwen3-tiny"), out.path(), &options(BlobType::F32), &mut |_, _| {});
+    let refusal = write().unwrap_err();
+    assert_eq!(refusal.code(), Code::FileUnwritable);
+    assert!(refusal.to_string().contains("another process is writing there"), "{refusal}");
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+    drop(first);
+    write().unwrap();
+}
+
+#[test]
+fn what_a_killed_writer_left_is_cleared_away() {
+    let out = tempfile::tempdir().unwrap();
+    let left = out.path().join(format!(".{BLOB}.4711.partial"));
+    std::fs::write(&left, "half").unwrap();
+    convert(&open("qwen3-tiny"), out.path(), &options(BlobType::F32), &mut |_, _| {}).unwrap();
+    assert!(!left.exists());
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 2);
+}

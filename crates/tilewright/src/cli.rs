@@ -1,10 +1,10 @@
 //! The command tree.
 //!
-//! Every flag can also be given by the environment variable `TILEWRIGHT_` + its long name, generated here so that
-//! none can be forgotten. The command line outranks the environment.
+//! Every flag can also be given by an environment variable, which `environment` generates so that none can be forgotten.
 
-use clap::builder::{FalseyValueParser, Str};
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+mod environment;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
 use crate::console::Console;
@@ -98,9 +98,15 @@ pub(crate) fn command() -> clap::Command {
 
 /// Reads the command line and the environment.
 pub(crate) fn parse() -> Result<Cli, clap::Error> {
-    let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let words: Vec<_> = std::env::args_os().collect();
+    let mut command = environment::outranked(command(), &words);
+    let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Whether a command line that does not parse asks for JSON all the same.
+pub(crate) fn asks_for_json() -> bool {
+    std::env::args_os().any(|word| word == "--json") || environment::is_on("json")
 }
 
 /// Gives every flag of every command its environment variable, and every help its examples.
@@ -109,28 +115,12 @@ fn with_environment(command: clap::Command) -> clap::Command {
         [] => AFTER_HELP.to_owned(),
         examples => format!("Examples:\n  {}\n\n{AFTER_HELP}", examples.join("\n  ")),
     };
-    command
-        .mut_args(|arg| match arg.get_long() {
-            Some(long) => {
-                let switch = matches!(arg.get_action(), ArgAction::SetTrue);
-                let arg = arg.clone().env(Str::from(variable(long))).hide_env(true);
-                // `TILEWRIGHT_JSON=1`, `=yes` and `=on` all mean on; clap alone would accept only `true`.
-                if switch { arg.value_parser(FalseyValueParser::new()) } else { arg }
-            }
-            None => arg,
-        })
-        .mut_subcommands(with_environment)
-        .after_help(help)
+    command.mut_args(environment::with_variable).mut_subcommands(with_environment).after_help(help)
 }
 
 /// The examples of a command.
 pub(crate) fn examples(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
-}
-
-/// The environment variable of a long flag.
-pub(crate) fn variable(long: &str) -> String {
-    format!("TILEWRIGHT_{}", long.to_uppercase().replace('-', "_"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod progress;
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Value, json};
-use tilewright_model::Refusal;
+use tilewright_model::{Refusal, Shown};
 
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
@@ -62,7 +62,7 @@ impl Console {
     /// Tells the person something on standard error: a label of a fixed width, then the text.
     pub(crate) fn notice(&self, label: &str, text: &str) {
         if !self.flags.quiet {
-            let _ = writeln!(io::stderr(), "{label:<9} {text}");
+            let _ = writeln!(io::stderr(), "{label:<9} {}", Shown(text));
         }
     }
 

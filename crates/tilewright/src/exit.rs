@@ -7,9 +7,10 @@
 //! | 2 | usage: the command line does not parse |
 //! | 130 | stopped by Ctrl-C; what was generated until then has been written |
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use serde_json::json;
 use tilewright_model::{Code, Refusal};
 
 use crate::cli::Cli;
@@ -61,9 +62,23 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// Prints what the parser has to say (help and version to standard output, errors to standard error).
-pub(crate) fn usage(message: &clap::Error) -> ExitCode {
-    // A reader that has gone away is no error here either.
-    let _ = message.print();
-    if message.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+/// Prints what the parser has to say: help and version to standard output, errors to standard error, and with `--json`
+/// as an object on standard output too.
+pub(crate) fn usage(message: &clap::Error, json: bool) -> ExitCode {
+    if message.use_stderr() {
+        // Nobody is left to be told when this fails too.
+        let _ = message.print();
+        if json {
+            let _ = writeln!(io::stdout(), "{}", json!({"usage_error": message.to_string().trim_end()}));
+        }
+        return ExitCode::from(2);
+    }
+    let written = message.print().and_then(|()| io::stdout().flush());
+    match written.map_err(|error| Failure::writing(&error)) {
+        Err(Failure::Refused(refusal)) => {
+            let _ = writeln!(io::stderr(), "refused: {refusal}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

@@ -17,6 +17,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match cli::parse() {
         Ok(cli) => exit::run(cli),
-        Err(error) => exit::usage(&error),
+        Err(error) => exit::usage(&error, cli::asks_for_json()),
     }
 }

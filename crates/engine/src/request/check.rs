@@ -58,9 +58,44 @@ impl Checked {
     }
 }
 
+impl Request {
+    /// Refuses what no model could honour, for callers that ask before they load one. The prompt may still be missing.
+    ///
+    /// # Errors
+    /// `request_invalid` with every bad field, else `sampling_invalid` with every bad value.
+    pub fn check(&self) -> Result<(), Refusal> {
+        Refusal::check(Code::RequestInvalid, alone(self))?;
+        SamplingDefaults::default().resolve(&self.sampling, &Tokens::all(usize::MAX)).map(drop)
+    }
+}
+
+/// What is wrong whatever the model.
+fn alone(request: &Request) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut add = |bad: bool, what: &str, expected: String, got: String| {
+        if bad {
+            findings.push(Finding::new(what, expected, got));
+        }
+    };
+
+    add(request.max_tokens == Some(0), "max_tokens", "at least 1".into(), "0".into());
+    if let Some(max) = request.max_tokens.filter(|&max| max > 0) {
+        let min = request.min_tokens;
+        add(min > max, "min_tokens", format!("at most max_tokens ({max})"), min.to_string());
+    }
+    let empty = request.stop.iter().any(String::is_empty);
+    add(empty, "stop", "strings of at least one character".into(), "an empty one".into());
+    if let Some(n) = request.logprobs {
+        let most = format!("at most {MAX_ALTERNATIVES} alternatives");
+        add(n > MAX_ALTERNATIVES, "logprobs", most, n.to_string());
+    }
+    findings
+}
+
+/// What is wrong, alone and for the model.
 fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding> {
     let tokens = facts.tokens;
-    let mut findings = Vec::new();
+    let mut findings = alone(request);
     let mut add = |bad: bool, what: &str, expected: String, got: String| {
         if bad {
             findings.push(Finding::new(what, expected, got));
@@ -78,29 +113,18 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
             some(&unknown),
         );
     }
-    add(request.max_tokens == Some(0), "max_tokens", "at least 1".into(), "0".into());
-    if let Some(max) = request.max_tokens.filter(|&max| max > 0) {
-        let min = request.min_tokens;
-        add(min > max, "min_tokens", format!("at most max_tokens ({max})"), min.to_string());
-    }
     add(
         request.min_tokens > 0 && stop_ids.iter().filter(|&&id| tokens.has(id)).count() >= tokens.count(),
         "min_tokens",
         "an id that is no stop id".into(),
         format!("{} stop ids", stop_ids.len()),
     );
-    let empty = request.stop.iter().any(String::is_empty);
-    add(empty, "stop", "strings of at least one character".into(), "an empty one".into());
     add(
         !request.stop.is_empty() && facts.tokenizer.is_none(),
         "stop",
         "none, as the model has no tokenizer".into(),
         format!("{} strings", request.stop.len()),
     );
-    if let Some(n) = request.logprobs {
-        let most = format!("at most {MAX_ALTERNATIVES} alternatives");
-        add(n > MAX_ALTERNATIVES, "logprobs", most, n.to_string());
-    }
     findings
 }
 

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{Code, Refusal};
 
+/// The end of temporary names.
+const PARTIAL: &str = ".partial";
+
 /// A file being written under a temporary name in its final directory; deleted unless committed.
 pub(super) struct Staged {
     file: File,
@@ -15,7 +18,7 @@ pub(super) struct Staged {
 
 impl Staged {
     pub(super) fn create(dir: &Path, name: &str) -> Result<Self, Refusal> {
-        let temporary = dir.join(format!(".{name}.{}.partial", std::process::id()));
+        let temporary = dir.join(format!(".{name}.{}{PARTIAL}", std::process::id()));
         let file = File::create(&temporary).map_err(|e| unwritable(&temporary, &e))?;
         Ok(Self { file, temporary, name: dir.join(name) })
     }
@@ -38,6 +41,39 @@ impl Drop for Staged {
     fn drop(&mut self) {
         // After a commit there is nothing under this name; after a failure the first error is the one to report.
         let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+/// A directory that one writer has for itself until this is dropped.
+pub(super) struct Reserved {
+    /// Holds the lock, which the system takes back from a process that dies. Elsewhere than on Unix a directory cannot be
+    /// opened, and two writers at once are the caller's to avoid.
+    #[cfg(unix)]
+    _lock: File,
+}
+
+impl Reserved {
+    /// Reserves `dir` and clears away what writers that were killed have left of `names`.
+    pub(super) fn new(dir: &Path, names: &[&str]) -> Result<Self, Refusal> {
+        #[cfg(unix)]
+        let reserved = {
+            let lock = File::open(dir).map_err(|e| unwritable(dir, &e))?;
+            if lock.try_lock().is_err() {
+                let (expected, got) = ("one that nobody else writes to", "another process is writing there");
+                return Err(Refusal::new(Code::FileUnwritable, "directory", expected, got).at(dir.display()));
+            }
+            Self { _lock: lock }
+        };
+        #[cfg(not(unix))]
+        let reserved = Self {};
+        for entry in std::fs::read_dir(dir).map_err(|e| unwritable(dir, &e))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let left = |of: &str| name.starts_with(&format!(".{of}.")) && name.ends_with(PARTIAL);
+            if names.iter().any(|of| left(of)) {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(reserved)
     }
 }
 

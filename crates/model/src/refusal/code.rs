@@ -89,7 +89,7 @@ codes! {
     701 FileUnreadable "file_unreadable"
         what "A file is there but could not be opened, mapped or read."
         why "A partly read file would give wrong weights."
-        remedy "Check permissions and the disk, then try again.";
+        remedy "Check permissions, the disk and, for text, that it is UTF-8; then try again.";
     702 ConfigInvalid "config_invalid"
         what "config.json is not JSON of the expected types, or misses a key the family always states."
         why "A default for a missing number is a silent wrong answer."
@@ -145,7 +145,7 @@ codes! {
     725 FileUnwritable "file_unwritable"
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."
-        remedy "Check permissions and free space, or choose another directory.";
+        remedy "Check permissions, free space and limits on file size, or choose another directory.";
     726 OutputExists "output_exists"
         what "A file that would be written is there already."
         why "It may be the only copy of something."
@@ -171,7 +171,7 @@ codes! {
     740 TemplateInvalid "template_invalid"
         what "The chat template cannot be parsed or rendered."
         why "A prompt in another shape than the model was trained on gives worse answers without a word."
-        remedy "Pass --chat-template FILE, or --raw to use the prompt as it is.";
+        remedy "Pass another template with --chat-template FILE, or --raw to use the prompt as it is.";
     741 MessageInvalid "message_invalid"
         what "A message of a conversation has a field, role or type that is not understood."
         why "A message that is partly ignored is another conversation."
@@ -205,7 +205,7 @@ codes! {
     754 RequestInvalid "request_invalid"
         what "A field of the request has a value that cannot be honored."
         why "A field that is ignored, clipped or guessed gives another reply than the one asked for."
-        remedy "Use a value in the stated range; docs/sampling.md and the documentation of `Request` list them.";
+        remedy "Use a value in the stated range.";
 
     // 770–779: kernels.
     770 KernelUnknown "kernel_unknown"

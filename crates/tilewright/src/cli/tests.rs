@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};
 
+use super::environment::variable;
 use super::*;
 
 mod page;

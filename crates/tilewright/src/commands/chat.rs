@@ -9,7 +9,8 @@ mod input;
 mod talk;
 
 use clap::Args;
-use tilewright_engine::Sampling;
+use tilewright_engine::{Cancel, Sampling};
+use tilewright_model::{Code, Refusal};
 
 use self::entry::Entry;
 use self::talk::Talk;
@@ -73,6 +74,7 @@ A line that ends in \\ goes on in the next; \"\"\" begins and ends a block of li
 pub(crate) fn run(args: ChatArgs, console: &mut Console) -> Result<(), Failure> {
     let interrupt = Interrupt::install();
     let job = args.resolve()?;
+    job.limits.request(Vec::new(), job.sampling.clone(), Cancel::default()).check()?;
     let session = Session::open(job.model, console)?;
     let mut talk = Talk {
         session: &session,
@@ -96,6 +98,12 @@ pub(crate) fn run(args: ChatArgs, console: &mut Console) -> Result<(), Failure> 
         stopped = false;
         match entry::read(input.as_mut())? {
             Entry::Exit => return Ok(()),
+            Entry::Unfinished => {
+                let expected = "a block that \"\"\" ends";
+                return Err(
+                    Refusal::new(Code::MessageInvalid, "message", expected, "the end of the input").into()
+                );
+            }
             Entry::Interrupted if again => return Err(Failure::Interrupted),
             Entry::Interrupted => {
                 console.notice("chat", "Ctrl-C again leaves");

@@ -68,15 +68,14 @@ pub(crate) fn run(args: RunArgs, console: &mut Console) -> Result<(), Failure> {
     let interrupt = Interrupt::install();
     let job = args.resolve()?;
     let reasoning = job.template.reasoning;
+    let cancel = Cancel::default();
+    let request =
+        Request { logprobs: job.logprobs, ..job.limits.request(Vec::new(), job.sampling, cancel.clone()) };
+    request.check()?;
     let session = Session::open(job.model, console)?;
     let prompt = prompting::render(job.prompt, job.template, &session, console)?;
 
-    let cancel = Cancel::default();
-    let request = Request {
-        logprobs: job.logprobs,
-        continuation: prompt.continuation,
-        ..job.limits.request(prompt.ids, job.sampling, cancel.clone())
-    };
+    let request = Request { prompt: prompt.ids, continuation: prompt.continuation, ..request };
     let generation = session.engine.generate(request)?;
     let sampling = generation.sampling().clone();
     console.notice("sampling", &describe::sampling(&sampling));

@@ -47,7 +47,7 @@ pub(crate) struct ModelFlags {
     pub cache: Option<PathBuf>,
 
     /// Keep no quantised weights and read none
-    #[arg(long)]
+    #[arg(long, conflicts_with = "cache")]
     pub no_cache: bool,
 }
 

@@ -25,7 +25,7 @@ fn a_second_start_says_that_it_read_what_the_first_kept() {
     assert!(first.stderr.contains("packed weights kept in"), "{}", first.stderr);
     assert!(second.stderr.contains("packed weights read from"), "{}", second.stderr);
     assert_eq!(first.stdout, second.stdout);
-    let none = run(&[&flags[..], &["--no-cache"]].concat());
+    let none = run(&["-m", &model, "--no-cache"]);
     assert!(!none.stderr.contains("packed weights"), "{}", none.stderr);
     assert_eq!(first.stdout, none.stdout);
 }

@@ -72,3 +72,10 @@ fn the_environment_reaches_a_chat_too() {
     let outcome = tilewright_with(&[("TILEWRIGHT_CTX", "many")], &["chat"]).expect_code(2);
     assert!(outcome.stderr.contains("--ctx"));
 }
+
+#[test]
+fn a_block_that_the_end_of_a_script_cuts_off_is_not_sent() {
+    let outcome = tilewright_reading(&["chat", "-n", "4"], "\"\"\"\nOnce upon").expect_code(1);
+    assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("message_invalid"), "{}", outcome.stderr);
+}

@@ -99,3 +99,20 @@ fn a_plan_that_is_refused_is_a_refusal_of_inspect() {
     let refusals = outcome.json()["refusals"].clone();
     assert_eq!(refusals.as_array().unwrap().len(), 1, "{refusals}");
 }
+
+#[test]
+fn a_name_that_would_command_a_terminal_is_written_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("crates/model/tests/fixtures/qwen3-tiny");
+    fs::copy(source.join("config.json"), folder.path().join("config.json")).unwrap();
+    let file = fs::read(source.join("model.safetensors")).unwrap();
+    let (length, rest) = file.split_at(8);
+    let (header, data) = rest.split_at(u64::from_le_bytes(length.try_into().unwrap()) as usize);
+    let header = String::from_utf8_lossy(header).replace("model.norm.weight", "model.norm\\u001b[31m");
+    let renamed = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat();
+    fs::write(folder.path().join("model.safetensors"), renamed).unwrap();
+
+    let outcome = tilewright(&["inspect", "-m", &folder.path().display().to_string()]).expect_code(1);
+    assert!(!outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'));
+    assert!(outcome.stdout.contains("model.norm\\u{1b}[31m"), "{}", outcome.stdout);
+}

@@ -101,3 +101,12 @@ fn every_mismatch_of_a_configuration_is_in_one_message() {
     let findings = refusal["findings"].to_string();
     assert!(findings.contains("hidden_act") && findings.contains("head_dim"), "{findings}");
 }
+
+#[test]
+fn a_request_that_no_model_could_honor_is_refused_before_one_is_loaded() {
+    let outcome =
+        tilewright(&["run", "-m", "nowhere", "-p", "a", "--top-p", "2", "--temp", "1"]).expect_code(1);
+    assert!(outcome.stderr.contains("sampling_invalid"), "{}", outcome.stderr);
+    let outcome = tilewright(&["chat", "-m", "nowhere", "-n", "0"]).expect_code(1);
+    assert!(outcome.stderr.contains("request_invalid"), "{}", outcome.stderr);
+}

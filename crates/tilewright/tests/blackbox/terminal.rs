@@ -115,3 +115,17 @@ fn no_color_at_a_terminal_is_no_color() {
     assert!(message.contains("error:") && !message.contains('\u{1b}'), "{message:?}");
     assert_eq!(terminal.end(), Some(2));
 }
+
+#[test]
+fn long_work_draws_a_bar_at_a_terminal_unless_it_is_to_be_quiet() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = |name: &str| out.path().join(name).display().to_string();
+    let mut terminal = Terminal::start(&["convert", "-o", &folder("loud"), "--dtype", "f32"]);
+    terminal.wait_for("converting");
+    terminal.wait_for("done");
+    assert_eq!(terminal.end(), Some(0));
+    let mut terminal = Terminal::start(&["convert", "-o", &folder("quiet"), "--json", "-q"]);
+    let before = terminal.wait_for("prompt_tokens");
+    assert!(!before.contains("converting"), "{before}");
+    assert_eq!(terminal.end(), Some(0));
+}

@@ -82,6 +82,47 @@ fn a_switch_in_the_environment_can_be_off() {
 }
 
 #[test]
+fn a_switch_in_the_environment_that_is_neither_on_nor_off_is_a_usage_error() {
+    let outcome = tilewright_with(&[("TILEWRIGHT_QUIET", "maybe")], &["run", "-p", "a"]).expect_code(2);
+    assert!(outcome.stderr.contains("--quiet") && outcome.stderr.contains("maybe"), "{}", outcome.stderr);
+    tilewright_with(&[("TILEWRIGHT_QUIET", "")], &["run", "-p", "Once", "-n", "1"]).expect_code(0);
+}
+
+#[test]
+fn a_flag_on_the_command_line_outranks_one_of_the_environment_that_contradicts_it() {
+    let variables =
+        [("TILEWRIGHT_PROMPT", "elsewhere"), ("TILEWRIGHT_QUIET", "1"), ("TILEWRIGHT_CACHE", "x")];
+    let ids = ["run", "--ids", "1,2", "-n", "1", "--verbose", "--no-cache", "--json"];
+    let outcome = tilewright_with(&variables, &ids).expect_code(0);
+    assert_eq!(outcome.json()["usage"]["prompt_tokens"], 2);
+    // Two of the environment still contradict each other.
+    let both = [("TILEWRIGHT_PROMPT", "a"), ("TILEWRIGHT_IDS", "1")];
+    tilewright_with(&both, &["run"]).expect_code(2);
+}
+
+#[test]
+fn a_folder_for_the_cache_and_no_cache_are_a_usage_error() {
+    tilewright(&["run", "-p", "a", "--cache", "folder", "--no-cache"]).expect_code(2);
+}
+
+#[test]
+fn a_usage_error_is_an_object_where_json_is_asked_for() {
+    let outcome = tilewright(&["run", "--json", "--temp", "warm"]).expect_code(2);
+    assert!(outcome.json()["usage_error"].as_str().unwrap().contains("--temp"), "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("--temp"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let outcome = crate::harness::program(&home).arg("--help").stdout(full).output().unwrap();
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&outcome.stderr).contains("file_unwritable"));
+}
+
+#[test]
 fn a_bad_value_in_the_environment_is_a_usage_error_naming_the_flag() {
     let outcome = tilewright_with(&[("TILEWRIGHT_THREADS", "many")], &["run", "-p", "a"]).expect_code(2);
     assert!(outcome.stderr.contains("--threads"), "{}", outcome.stderr);

@@ -61,7 +61,7 @@ fn every_bad_field_is_listed_at_once() {
     };
     let (code, named) = refused(request);
     assert_eq!(code, Code::RequestInvalid);
-    assert_eq!(named, ["prompt", "stop_ids", "max_tokens", "stop", "logprobs"]);
+    assert_eq!(named, ["max_tokens", "stop", "logprobs", "prompt", "stop_ids"]);
 }
 
 #[test]
@@ -126,4 +126,14 @@ fn bad_sampling_is_refused_by_its_own_code() {
     let (code, named) = refused(Request { sampling, ..Request::new([1]) });
     assert_eq!(code, Code::SamplingInvalid);
     assert_eq!(named, ["temperature", "top_p"]);
+}
+
+#[test]
+fn without_a_model_only_what_none_could_honor_is_refused() {
+    Request::new([]).check().unwrap();
+    Request { stop_ids: vec![1_000_000], ..Request::new([u32::MAX]) }.check().unwrap();
+    let sampling = Sampling { top_p: Some(2.0), ..Sampling::default() };
+    assert_eq!(Request { sampling, ..Request::new([]) }.check().unwrap_err().code(), Code::SamplingInvalid);
+    let bad = Request { max_tokens: Some(0), logprobs: Some(21), ..Request::new([]) };
+    assert_eq!(bad.check().unwrap_err().findings().len(), 2);
 }

@@ -23,6 +23,8 @@ pub(crate) enum Entry {
     Unknown(String),
     /// Ctrl-C while entering.
     Interrupted,
+    /// The input ended inside a block, which is therefore no message.
+    Unfinished,
 }
 
 const BLOCK: &str = "\"\"\"";
@@ -77,7 +79,7 @@ fn block(first: &str, input: &mut dyn Input) -> Result<Entry, Failure> {
                 text.push_str(&line);
             }
             Line::Interrupted => return Ok(Entry::Interrupted),
-            Line::End => break,
+            Line::End => return Ok(Entry::Unfinished),
         }
     }
     Ok(Entry::Say(text.trim_matches('\n').to_owned()))

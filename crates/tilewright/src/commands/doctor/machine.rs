@@ -45,7 +45,8 @@ impl Machine {
             let _ = writeln!(page, "{label:<10} {text}");
         };
         line("version", format!("{} ({} {})", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH));
-        line("processor", format!("{} cores, kernels {}", self.host.cores, self.host.isa));
+        let cores = if self.host.cores == 1 { "core" } else { "cores" };
+        line("processor", format!("{} {cores}, kernels {}", self.host.cores, self.host.isa));
         line(
             "memory",
             self.host.available.map_or("not known".to_owned(), |n| format!("{} available", bytes(n))),

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use tilewright_model::{Inspection, RopeScaling};
+use tilewright_model::{Inspection, RopeScaling, Shown};
 
 use super::facts::{Facts, total_bytes};
 use crate::commands::describe;
@@ -35,11 +35,11 @@ struct Page(String);
 
 impl Page {
     fn line(&mut self, label: &str, text: impl Display) {
-        let _ = writeln!(self.0, "{label:<10} {text}");
+        let _ = writeln!(self.0, "{label:<10} {}", Shown(&text.to_string()));
     }
 
     fn raw(&mut self, line: &str) {
-        let _ = writeln!(self.0, "{}", line.trim_end());
+        let _ = writeln!(self.0, "{}", Shown(line.trim_end()));
     }
 }
 

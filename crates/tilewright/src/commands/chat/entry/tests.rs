@@ -53,7 +53,7 @@ fn three_quotes_hold_a_block_with_everything_in_it() {
         [say("/not a command\n\n  two\\"), say("next")]
     );
     assert_eq!(entries("\"\"\"one line\"\"\""), [say("one line")]);
-    assert_eq!(entries("\"\"\"never closed\nbut said"), [say("never closed\nbut said")]);
+    assert_eq!(entries("\"\"\"never closed\nand not said"), [Entry::Unfinished]);
 }
 
 #[test]

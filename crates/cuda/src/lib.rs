@@ -19,6 +19,7 @@ mod device;
 mod gpu;
 mod hopper;
 mod kv;
+mod language;
 mod open;
 mod options;
 mod pack;
@@ -35,6 +36,7 @@ mod weights;
 
 pub use compile::{Kernels, compile};
 pub use gpu::{Gpu, count, find};
+pub use language::{LanguageGpu, LanguageKernel};
 pub use open::{open, open_model};
 pub use options::CudaOptions;
 pub use plan::resolve_plan;

@@ -83,10 +83,23 @@ impl Trial {
 
     /// The first element that is not the same in two memories of this trial. Any NaN is any other, zero is minus zero.
     pub fn difference(&self, expected: &Memory, got: &Memory) -> Option<String> {
+        self.difference_beyond(expected, got, |_, _| 0.0)
+    }
+
+    /// The first element that is farther from the expected one than `tolerance` says for its type and value. Any NaN is
+    /// any other; integers must be equal.
+    pub fn difference_beyond(
+        &self,
+        expected: &Memory,
+        got: &Memory,
+        tolerance: impl Fn(Scalar, f64) -> f64,
+    ) -> Option<String> {
         self.buffers.iter().find_map(|(name, id, scalar)| {
             let size = scalar.bytes() as usize;
             let pairs = expected.data(*id).chunks(size).zip(got.data(*id).chunks(size));
-            let differs = |(e, g): &(&[u8], &[u8])| !same(*scalar, e, g);
+            let near = |e: f64, g: f64| scalar.is_float() && (e - g).abs() <= tolerance(*scalar, e);
+            let differs =
+                |(e, g): &(&[u8], &[u8])| !same(*scalar, e, g) && !near(value(*scalar, e), value(*scalar, g));
             let (n, (e, g)) = pairs.enumerate().find(|(_, pair)| differs(pair))?;
             Some(format!("{name}[{n}] is {}, not {}", value(*scalar, g), value(*scalar, e)))
         })

@@ -14,4 +14,4 @@ mod resident;
 
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage};
-pub use resident::{Cancel, LogitSink, Resident, Sequence, Step};
+pub use resident::{Cancel, LogitSink, Paging, Resident, Sequence, Step};

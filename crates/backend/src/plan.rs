@@ -112,3 +112,15 @@ pub struct Plan {
     /// Why something is not what was asked or expected, one line each.
     pub notes: Vec<String>,
 }
+
+impl Plan {
+    /// Whether a token has the same bits taken in as part of a prompt and in a step of one or several sequences, so that
+    /// what a reply left in the cache serves a later prompt.
+    pub fn has_one_path(&self) -> bool {
+        match self.kernels {
+            Kernels::Cpu { .. } => true,
+            Kernels::Cuda { hopper, persistent, .. } => !hopper && !persistent,
+            Kernels::Staged(_) => false,
+        }
+    }
+}

@@ -3,23 +3,32 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tilewright_model::{Config, Refusal};
+use tilewright_model::{Code, Config, Refusal};
 
 use crate::Plan;
 
 /// A flag that stops work between two steps, from any thread.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// What also stops it.
+    above: Option<Arc<Cancel>>,
+}
 
 impl Cancel {
     /// Asks the work to stop at the next boundary (a decode step, a layer of prefill).
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// A flag of its own that this one raises too.
+    pub fn child(&self) -> Self {
+        Self { flag: Arc::default(), above: Some(Arc::new(self.clone())) }
     }
 
     /// Whether it has been asked to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.above.as_ref().is_some_and(|above| above.is_cancelled())
     }
 }
 
@@ -34,6 +43,15 @@ pub struct Step {
     pub sequence: Sequence,
     /// The token appended to it.
     pub token: u32,
+}
+
+/// How a device that takes memory for keys and values as sequences grow does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// Positions of a page.
+    pub page: usize,
+    /// Pages in memory; one that several sequences share counts once.
+    pub used: usize,
 }
 
 /// What prefill is to do with logits.
@@ -92,6 +110,50 @@ pub trait Resident: Send {
     /// # Errors
     /// `context_full` before any work.
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal>;
+
+    /// As [`decode`](Self::decode), always by the path that serves several sequences, so that a row's bits do not depend
+    /// on whether it has company. Only a device with a path of its own for single sequences tells the two apart.
+    ///
+    /// # Errors
+    /// As `decode`.
+    fn decode_together(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        self.decode(steps, logits)
+    }
+
+    /// How memory for keys and values grows; `None` on a device that takes it all when a sequence is created.
+    fn paging(&self) -> Option<Paging> {
+        None
+    }
+
+    /// A new sequence with room for `positions` tokens that begins with the first `len` tokens of `from`: pages are
+    /// shared until one of the two writes to them. `None` on a device that cannot share, and where `from` is unknown or
+    /// shorter than `len`.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    fn fork(&mut self, _from: Sequence, _len: usize, _positions: usize) -> Result<Option<Sequence>, Refusal> {
+        Ok(None)
+    }
+
+    /// Appends `tokens` and hands over each one's hidden state after the final norm, `[hidden]`, with its index within the
+    /// call.
+    ///
+    /// # Errors
+    /// Those of [`prefill`](Self::prefill); `device_option_invalid` on a device that does not give them.
+    fn hidden(
+        &mut self,
+        _sequence: Sequence,
+        _tokens: &[u32],
+        _each: &mut dyn FnMut(usize, &[f32]),
+        _cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::new(
+            Code::DeviceOptionInvalid,
+            "hidden states",
+            "a device that gives them: cpu",
+            self.plan().device,
+        ))
+    }
 
     /// Appends `token`, then the id of its greatest logit (the lowest of equals), and so on: the ids found, at most
     /// `count`, the last of which is not yet appended. Nothing follows an id of `ends`.

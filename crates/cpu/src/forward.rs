@@ -96,7 +96,7 @@ impl Decoder {
             }
             self.project(layer);
             self.rotate(layer, spans);
-            self.store(layer, spans);
+            self.store(layer, spans)?;
             let rows = self.buffers.x.len() / self.config.hidden;
             // What the last layer makes of rows that nobody asked for is never seen.
             let first = match keep {
@@ -120,6 +120,17 @@ impl Decoder {
             rms_norm(*isa, &x[row * config.hidden..][..config.hidden], &weights.final_norm, eps, out);
         });
         matmul(pool, *isa, &weights.head, &buffers.inputs, out);
+    }
+
+    /// What the head would read of the rows of the last [`run`](Self::run), after the final norm: handed over one at a time,
+    /// `[hidden]`.
+    pub(crate) fn hidden(&self, each: &mut dyn FnMut(usize, &[f32])) {
+        let (hidden, eps) = (self.config.hidden, self.config.norm_eps as f32);
+        let mut normed = vec![0.0; hidden];
+        for (row, x) in self.buffers.x.chunks_exact(hidden).enumerate() {
+            rms_norm(self.isa, x, &self.weights.final_norm, eps, &mut normed);
+            each(row, &normed);
+        }
     }
 
     /// The residual stream begins with the tokens' embeddings.
@@ -168,7 +179,7 @@ impl Decoder {
     }
 
     /// Keys and values go into the caches.
-    fn store<E: Load>(&mut self, layer: usize, spans: &mut [Span<'_, E>]) {
+    fn store<E: Load>(&mut self, layer: usize, spans: &mut [Span<'_, E>]) -> Result<(), Refusal> {
         let (dim, q, kv) = (self.config.head_dim, self.config.q_width(), self.config.kv_width());
         let mut rows = self.buffers.qkv.chunks_exact(q + 2 * kv);
         for span in spans {
@@ -177,7 +188,7 @@ impl Decoder {
                 let slot = position % SEGMENT;
                 let count = (end - position).min(SEGMENT - slot);
                 let rows: Vec<&[f32]> = rows.by_ref().take(count).collect();
-                let mut heads: Vec<_> = span.cache.heads_mut(layer, position / SEGMENT).collect();
+                let mut heads: Vec<_> = span.cache.heads_mut(layer, position / SEGMENT)?.collect();
                 self.pool.for_each_chunk(&mut heads, 1, |head, to| {
                     for (r, row) in rows.iter().enumerate() {
                         let (keys, values) = row[q..].split_at(kv);
@@ -188,6 +199,7 @@ impl Decoder {
                 position += count;
             }
         }
+        Ok(())
     }
 
     /// Attention of the rows `kept`, its output projection and residual; other rows are dropped.

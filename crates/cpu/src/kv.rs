@@ -1,17 +1,23 @@
 //! The KV cache of one sequence.
 //!
-//! Positions come in segments of [`SEGMENT`]; a segment holds every layer and head in one piece of memory and is
-//! taken when the sequence reaches it, so a long context costs nothing until it is used. Segments are aligned to
-//! absolute positions, and attention reduces segment by segment: that is what makes its results independent of
-//! how a prompt was split.
+//! Positions come in segments of [`SEGMENT`], the pages of this cache; a segment holds every layer and head in one piece
+//! of memory and is taken when the sequence reaches it, so a long context costs nothing until it is used. Segments are
+//! aligned to absolute positions, and attention reduces segment by segment: that is what makes its results independent
+//! of how a prompt was split.
+//!
+//! Sequences that begin alike share segments. A segment is copied when one of those that share it is about to write to
+//! it, so none ever sees what another wrote.
 //!
 //! Within a segment a head has its keys, then its values, each as attention streams them: keys in blocks of
 //! [`BLOCK`] with the position innermost (`[SEGMENT / BLOCK, head_dim, BLOCK]`), values row by row
 //! (`[SEGMENT, padded]`, rows padded with zeros to whole vectors).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bytemuck::Pod;
 use half::f16;
-use tilewright_model::{Config, Refusal};
+use tilewright_model::{Code, Config, Refusal};
 
 use crate::memory::Pages;
 use crate::simd::{Isa, Kernel, LANES, Simd};
@@ -138,26 +144,91 @@ impl<E: Element> Kernel for Narrow<'_, E> {
     }
 }
 
+/// How many segments there are, over all caches that were made with a clone of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
+
+impl Count {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A segment, which counts while it is in memory.
+struct Segment<E: Element> {
+    values: Pages<E>,
+    count: Count,
+}
+
+impl<E: Element> Segment<E> {
+    fn zeroed(layout: Layout, count: &Count) -> Result<Self, Refusal> {
+        let values = Pages::zeroed(layout.segment())?;
+        count.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { values, count: count.clone() })
+    }
+
+    fn copied(from: &Self, layout: Layout) -> Result<Self, Refusal> {
+        let mut to = Self::zeroed(layout, &from.count)?;
+        to.values.copy_from_slice(&from.values);
+        Ok(to)
+    }
+}
+
+impl<E: Element> Drop for Segment<E> {
+    fn drop(&mut self) {
+        self.count.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Keys and values of one sequence.
 pub(crate) struct KvCache<E: Element> {
     layout: Layout,
-    segments: Vec<Pages<E>>,
+    count: Count,
+    segments: Vec<Arc<Segment<E>>>,
 }
 
 impl<E: Element> KvCache<E> {
-    pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, segments: Vec::new() }
+    pub(crate) fn new(layout: Layout, count: Count) -> Self {
+        Self { layout, count, segments: Vec::new() }
     }
 
-    /// Takes the segments that `positions` need.
+    /// The first `len` positions of this cache: whole segments in the same memory, the one that is to be written to copied.
     ///
     /// # Errors
     /// `out_of_memory`.
-    pub(crate) fn reach(&mut self, positions: usize) -> Result<(), Refusal> {
-        while self.segments.len() * SEGMENT < positions {
-            self.segments.push(Pages::zeroed(self.layout.segment())?);
+    pub(crate) fn fork(&self, len: usize) -> Result<Self, Refusal> {
+        let segments = self.segments.iter().take(len / SEGMENT).cloned().collect();
+        let mut fork = Self { layout: self.layout, count: self.count.clone(), segments };
+        if !len.is_multiple_of(SEGMENT) {
+            fork.segments.push(Arc::new(Segment::copied(&self.segments[len / SEGMENT], self.layout)?));
+        }
+        Ok(fork)
+    }
+
+    /// Takes the segments that positions from `len`, the first to be written, to `positions` need, and makes those that
+    /// are there this cache's own.
+    ///
+    /// # Errors
+    /// `out_of_memory`.
+    pub(crate) fn reach(&mut self, len: usize, positions: usize) -> Result<(), Refusal> {
+        for segment in len / SEGMENT..positions.div_ceil(SEGMENT) {
+            self.own(segment)?;
         }
         Ok(())
+    }
+
+    /// A segment, to write to: taken if it is the next, copied if it is shared.
+    fn own(&mut self, segment: usize) -> Result<&mut Segment<E>, Refusal> {
+        if segment == self.segments.len() {
+            self.segments.push(Arc::new(Segment::zeroed(self.layout, &self.count)?));
+        }
+        let place = &mut self.segments[segment];
+        if Arc::strong_count(place) > 1 {
+            *place = Arc::new(Segment::copied(place, self.layout)?);
+        }
+        let shared =
+            || Refusal::new(Code::DeviceFailed, "KV cache", "a segment of one sequence", "a shared one");
+        Arc::get_mut(place).ok_or_else(shared)
     }
 
     /// Gives back the segments that `positions` do not need.
@@ -168,22 +239,25 @@ impl<E: Element> KvCache<E> {
     pub(crate) fn head(&self, layer: usize, head: usize, segment: usize) -> HeadSegment<'_, E> {
         let layout = self.layout;
         let start = layer * layout.layer() + head * layout.head();
-        let (keys, values) = self.segments[segment][start..][..layout.head()].split_at(layout.keys());
+        let (keys, values) = self.segments[segment].values[start..][..layout.head()].split_at(layout.keys());
         HeadSegment { keys, values }
     }
 
     /// Every head of a layer in one segment, to write to.
+    ///
+    /// # Errors
+    /// `out_of_memory`, where [`reach`](Self::reach) did not make the segment this cache's own before.
     pub(crate) fn heads_mut(
         &mut self,
         layer: usize,
         segment: usize,
-    ) -> impl Iterator<Item = HeadSegmentMut<'_, E>> {
+    ) -> Result<impl Iterator<Item = HeadSegmentMut<'_, E>>, Refusal> {
         let layout = self.layout;
-        let layer = &mut self.segments[segment][layer * layout.layer()..][..layout.layer()];
-        layer.chunks_exact_mut(layout.head()).map(move |head| {
+        let layer = &mut self.own(segment)?.values[layer * layout.layer()..][..layout.layer()];
+        Ok(layer.chunks_exact_mut(layout.head()).map(move |head| {
             let (keys, values) = head.split_at_mut(layout.keys());
             HeadSegmentMut { head_dim: layout.head_dim, keys, values }
-        })
+        }))
     }
 
     /// Keys and values of the first `len` positions of a layer, each `[kv_heads, len, head_dim]`.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, LogitSink, Paging, Plan, Resident, Sequence, Step};
 use tilewright_model::{Code, Config, Finding, Refusal};
 
 use crate::attention::Load;
 use crate::forward::{Decoder, Keep, Span};
-use crate::kv::{KvCache, Layout};
+use crate::kv::{Count, KvCache, Layout, SEGMENT};
 
 /// Bytes of logits computed at once when every row's are asked for.
 const LOGIT_BYTES: usize = 16 << 20;
@@ -19,6 +19,8 @@ pub(crate) struct CpuModel<E: Load> {
     sequences: BTreeMap<Sequence, State<E>>,
     /// The next name to give.
     next: u64,
+    /// Segments in memory.
+    segments: Count,
 }
 
 /// One sequence.
@@ -32,7 +34,7 @@ struct State<E: Load> {
 
 impl<E: Load> CpuModel<E> {
     pub(crate) fn new(decoder: Decoder, plan: Plan) -> Self {
-        Self { decoder, plan, sequences: BTreeMap::new(), next: 0 }
+        Self { decoder, plan, sequences: BTreeMap::new(), next: 0, segments: Count::default() }
     }
 
     /// Everything that is wrong with appending `tokens` to `sequence`.
@@ -54,6 +56,19 @@ impl<E: Load> CpuModel<E> {
                 format!("{len} and {} more", tokens.len()),
             ));
         }
+    }
+
+    /// Names a sequence.
+    fn insert(&mut self, state: State<E>) -> Result<Sequence, Refusal> {
+        let context = self.plan.context;
+        if state.room > context {
+            let expected = format!("at most {context} positions");
+            return Err(Refusal::new(Code::ContextFull, "a new sequence", expected, state.room));
+        }
+        let name = Sequence(self.next);
+        self.next += 1;
+        self.sequences.insert(name, state);
+        Ok(name)
     }
 
     /// Hands the logits of `rows` ready rows to `each`, some at a time.
@@ -87,20 +102,20 @@ impl<E: Load> Resident for CpuModel<E> {
     }
 
     fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
-        let context = self.plan.context;
-        if positions > context {
-            return Err(Refusal::new(
-                Code::ContextFull,
-                "a new sequence",
-                format!("at most {context} positions"),
-                positions,
-            ));
-        }
-        let name = Sequence(self.next);
-        self.next += 1;
-        let cache = KvCache::new(Layout::new(self.config()));
-        self.sequences.insert(name, State { cache, len: 0, room: positions });
-        Ok(name)
+        let cache = KvCache::new(Layout::new(self.config()), self.segments.clone());
+        self.insert(State { cache, len: 0, room: positions })
+    }
+
+    fn paging(&self) -> Option<Paging> {
+        Some(Paging { page: SEGMENT, used: self.segments.get() })
+    }
+
+    fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {
+        let Some(source) = self.sequences.get(&from).filter(|state| len <= state.len.min(positions)) else {
+            return Ok(None);
+        };
+        let cache = source.cache.fork(len)?;
+        self.insert(State { cache, len, room: positions }).map(Some)
     }
 
     fn release(&mut self, sequence: Sequence) {
@@ -146,7 +161,7 @@ impl<E: Load> Resident for CpuModel<E> {
                 LogitSink::Last(_) | LogitSink::None => Keep::None,
             };
             let Some(state) = self.sequences.get_mut(&sequence) else { return Ok(()) };
-            state.cache.reach(state.len + chunk.len())?;
+            state.cache.reach(state.len, state.len + chunk.len())?;
             let span = Span { cache: &mut state.cache, position: state.len, tokens: chunk };
             let rows = self.decoder.run(&mut [span], keep, cancel)?;
             state.len += chunk.len();
@@ -187,6 +202,28 @@ impl<E: Load> Resident for CpuModel<E> {
         result
     }
 
+    fn hidden(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.check(sequence, tokens, &mut full, &mut invalid);
+        refuse(full, invalid)?;
+        let size = self.plan.prefill_chunk;
+        for (index, chunk) in tokens.chunks(size).enumerate() {
+            let Some(state) = self.sequences.get_mut(&sequence) else { return Ok(()) };
+            state.cache.reach(state.len, state.len + chunk.len())?;
+            let span = Span { cache: &mut state.cache, position: state.len, tokens: chunk };
+            self.decoder.run(&mut [span], Keep::All, cancel)?;
+            state.len += chunk.len();
+            self.decoder.hidden(&mut |row, values| each(index * size + row, values));
+        }
+        Ok(())
+    }
+
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
         match self.sequences.get(&sequence) {
             Some(state) if layer < self.config().layers => state.cache.copy(layer, state.len),
@@ -204,7 +241,7 @@ impl<E: Load> CpuModel<E> {
         logits: &mut [f32],
     ) -> Result<(), Refusal> {
         for (_, state) in states.iter_mut() {
-            state.cache.reach(state.len + 1)?;
+            state.cache.reach(state.len, state.len + 1)?;
         }
         let mut spans: Vec<Span<'_, E>> = states
             .iter_mut()

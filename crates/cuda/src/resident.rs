@@ -197,6 +197,17 @@ impl CudaModel {
         refuse(full, invalid)
     }
 
+    /// Everything that is wrong with one step each and the room for its logits.
+    fn check_logits(&self, steps: &[Step], logits: &[f32]) -> Result<(), Refusal> {
+        let (mut full, mut invalid) = (Vec::new(), Vec::new());
+        self.find_steps(steps, 0, &mut full, &mut invalid);
+        let wanted = steps.len() * self.config.vocab;
+        if logits.len() != wanted {
+            invalid.push(Finding::new("logits", format!("{wanted} values"), logits.len()));
+        }
+        refuse(full, invalid)
+    }
+
     fn find_steps(&self, steps: &[Step], more: usize, full: &mut Vec<Finding>, invalid: &mut Vec<Finding>) {
         for (index, step) in steps.iter().enumerate() {
             self.check(step.sequence, &[step.token], more, full, invalid);
@@ -324,17 +335,16 @@ impl Resident for CudaModel {
     }
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.find_steps(steps, 0, &mut full, &mut invalid);
-        let vocab = self.config.vocab;
-        if logits.len() != steps.len() * vocab {
-            invalid.push(Finding::new("logits", format!("{} values", steps.len() * vocab), logits.len()));
-        }
-        refuse(full, invalid)?;
         if let ([step], true) = (steps, self.decoder.is_some()) {
+            self.check_logits(steps, logits)?;
             return self.persistent(step.sequence, step.token, 1, &[], Some(logits)).map(drop);
         }
-        let most = self.rows.most();
+        self.decode_together(steps, logits)
+    }
+
+    fn decode_together(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        self.check_logits(steps, logits)?;
+        let (most, vocab) = (self.rows.most(), self.config.vocab);
         for (steps, logits) in steps.chunks(most).zip(logits.chunks_mut(most * vocab)) {
             let (tokens, at) = self.rows_of(steps);
             let Self { rows, device, config, weights, rope, .. } = &mut *self;

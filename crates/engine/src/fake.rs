@@ -1,11 +1,13 @@
 //! A device with scripted logits, for tests of what the engine does with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use tilewright_backend::{Cancel, DeviceKind, KvFormat, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::{
+    Cancel, DeviceKind, Kernels, KvFormat, LogitSink, Paging, Plan, Resident, Sequence, Step,
+};
 use tilewright_model::{
     Checkpoint, Code, Config, Family, GenerationConfig, Refusal, Rope, RopeScaling, StopSet, StopSource,
     Tokenizer, WeightFormat,
@@ -46,13 +48,47 @@ impl Watch {
     }
 }
 
+/// What kind of device it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kind {
+    /// Whether memory comes in pages of 4 positions, and sequences can be forked.
+    pub(crate) pages: bool,
+    /// Whether ids appended one by one give other logits than those of a prompt: its script sees them [`OTHER`] higher.
+    pub(crate) two_paths: bool,
+}
+
+/// See [`Kind::two_paths`].
+pub(crate) const OTHER: u32 = 1 << 20;
+
+/// Positions of a page.
+pub(crate) const PAGE: usize = 4;
+
 struct Fake {
+    kind: Kind,
     config: Config,
     plan: Plan,
     script: Arc<Script>,
-    sequences: BTreeMap<Sequence, (usize, Vec<u32>)>,
+    sequences: BTreeMap<Sequence, Held>,
     created: u64,
     watch: Watch,
+}
+
+/// A sequence: positions it was made for, ids, and its pages, which others may share.
+#[derive(Default)]
+struct Held {
+    room: usize,
+    ids: Vec<u32>,
+    pages: Vec<Arc<()>>,
+}
+
+impl Held {
+    fn append(&mut self, tokens: &[u32]) -> &[u32] {
+        // What is written to is copied.
+        self.pages.truncate(self.ids.len() / PAGE);
+        self.ids.extend_from_slice(tokens);
+        self.pages.resize_with(self.ids.len().div_ceil(PAGE), Arc::default);
+        &self.ids
+    }
 }
 
 /// An engine over a fake device of `vocab` ids, 64 positions and prefill chunks of 4.
@@ -61,7 +97,16 @@ pub(crate) fn engine(
     stop_ids: &[u32],
     script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
 ) -> (Engine, Watch) {
-    build(None, vocab, stop_ids, script)
+    build(None, vocab, stop_ids, Kind::default(), script)
+}
+
+/// The same over another kind of device, without stop ids.
+pub(crate) fn engine_of(
+    kind: Kind,
+    vocab: usize,
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
+) -> (Engine, Watch) {
+    build(None, vocab, &[], kind, script)
 }
 
 /// The same with the tokenizer of the story model and a head of `rows`, at least its 4,096 ids.
@@ -69,7 +114,7 @@ pub(crate) fn engine_with_text(
     rows: usize,
     script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
 ) -> (Engine, Watch) {
-    build(Some(tokenizer()), rows, &[END], script)
+    build(Some(tokenizer()), rows, &[END], Kind::default(), script)
 }
 
 /// The end of a turn in the tokenizer of the story model.
@@ -88,12 +133,14 @@ fn build(
     tokenizer: Option<Tokenizer>,
     vocab: usize,
     stop_ids: &[u32],
+    kind: Kind,
     script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
 ) -> (Engine, Watch) {
     let watch = Watch::default();
     let fake = Fake {
+        kind,
         config: config(vocab),
-        plan: plan(),
+        plan: plan(kind),
         script: Arc::new(script),
         sequences: BTreeMap::new(),
         created: 0,
@@ -129,17 +176,15 @@ pub(crate) fn saying(
 
 impl Fake {
     fn check_room(&self, sequence: Sequence, more: usize) -> Result<(), Refusal> {
-        let (room, ids) = &self.sequences[&sequence];
-        if ids.len() + more > *room {
-            return Err(Refusal::new(Code::ContextFull, "tokens", room, ids.len() + more));
+        let held = &self.sequences[&sequence];
+        if held.ids.len() + more > held.room {
+            return Err(Refusal::new(Code::ContextFull, "tokens", held.room, held.ids.len() + more));
         }
         Ok(())
     }
 
     fn append(&mut self, sequence: Sequence, tokens: &[u32]) -> &[u32] {
-        let (_, ids) = self.sequences.get_mut(&sequence).expect("a live sequence");
-        ids.extend_from_slice(tokens);
-        ids
+        self.sequences.get_mut(&sequence).expect("a live sequence").append(tokens)
     }
 }
 
@@ -155,7 +200,7 @@ impl Resident for Fake {
     fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
         self.created += 1;
         let sequence = Sequence(self.created);
-        self.sequences.insert(sequence, (positions, Vec::new()));
+        self.sequences.insert(sequence, Held { room: positions, ..Held::default() });
         self.watch.alive.fetch_add(1, Ordering::Relaxed);
         Ok(sequence)
     }
@@ -167,13 +212,46 @@ impl Resident for Fake {
     }
 
     fn len(&self, sequence: Sequence) -> usize {
-        self.sequences.get(&sequence).map_or(0, |(_, ids)| ids.len())
+        self.sequences.get(&sequence).map_or(0, |held| held.ids.len())
     }
 
     fn truncate(&mut self, sequence: Sequence, len: usize) {
-        if let Some((_, ids)) = self.sequences.get_mut(&sequence) {
-            ids.truncate(len);
+        if let Some(held) = self.sequences.get_mut(&sequence) {
+            held.ids.truncate(len);
+            held.pages.truncate(len.div_ceil(PAGE));
         }
+    }
+
+    fn paging(&self) -> Option<Paging> {
+        let pages = self.sequences.values().flat_map(|held| &held.pages).map(Arc::as_ptr);
+        let used = pages.collect::<BTreeSet<_>>().len();
+        self.kind.pages.then_some(Paging { page: PAGE, used })
+    }
+
+    fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {
+        if !self.kind.pages {
+            return Ok(None);
+        }
+        let Held { ids, pages, .. } = &self.sequences[&from];
+        let (ids, mut pages) = (ids[..len].to_vec(), pages[..len / PAGE].to_vec());
+        pages.resize_with(len.div_ceil(PAGE), Arc::default);
+        let fork = self.create(positions)?;
+        self.sequences.insert(fork, Held { room: positions, ids, pages });
+        Ok(Some(fork))
+    }
+
+    fn hidden(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+        _: &Cancel,
+    ) -> Result<(), Refusal> {
+        for (i, token) in tokens.iter().enumerate() {
+            let len = self.append(sequence, &[*token]).len();
+            each(i, &(0..self.config.hidden).map(|h| (h * len) as f32 + *token as f32).collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     fn prefill(
@@ -207,10 +285,11 @@ impl Resident for Fake {
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         let script = Arc::clone(&self.script);
+        let other = if self.kind.two_paths { OTHER } else { 0 };
         for (step, row) in steps.iter().zip(logits.chunks_mut(self.config.vocab)) {
             self.check_room(step.sequence, 1)?;
             self.watch.decodes.fetch_add(1, Ordering::Relaxed);
-            row.copy_from_slice(&script(self.append(step.sequence, &[step.token])));
+            row.copy_from_slice(&script(self.append(step.sequence, &[step.token + other])));
         }
         Ok(())
     }
@@ -243,10 +322,14 @@ impl Resident for Fake {
     }
 }
 
-fn plan() -> Plan {
+fn plan(kind: Kind) -> Plan {
+    let kernels = match kind.two_paths {
+        true => Kernels::Cuda { arch: "fake".into(), hopper: true, persistent: true },
+        false => Kernels::Cpu { isa: "fake".into() },
+    };
     Plan {
         device: DeviceKind::Cpu,
-        kernels: tilewright_backend::Kernels::Cpu { isa: "fake".into() },
+        kernels,
         weights: WeightFormat::F32,
         kv: KvFormat::F32,
         context: 64,
@@ -254,7 +337,7 @@ fn plan() -> Plan {
         threads: 1,
         weight_bytes: 0,
         bytes_per_token: 0,
-        kv_bytes_per_position: 0,
+        kv_bytes_per_position: 1,
         notes: Vec::new(),
     }
 }

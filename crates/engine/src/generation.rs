@@ -6,10 +6,10 @@ use std::time::Instant;
 use tilewright_backend::LogitSink;
 use tilewright_model::{Code, Refusal};
 
+use crate::draft::Draft;
 use crate::request::Checked;
-use crate::sampling::{self, Sampler, SamplingSet};
-use crate::stopping::ReplyText;
-use crate::{Conversation, Done, Event, FinishReason, Request, Stop, Timings, Token, Usage};
+use crate::sampling::SamplingSet;
+use crate::{Conversation, Event, FinishReason, Request};
 
 /// Most tokens that the device is asked for at once: what a cancelled reply may have computed in vain.
 const LONGEST_RUN: usize = 32;
@@ -21,29 +21,13 @@ const LONGEST_RUN: usize = 32;
 /// frees what it holds; a sequence lent by a [`Conversation`] keeps what was taken in.
 pub struct Generation<'c> {
     conversation: Held<'c>,
-    checked: Checked,
-    sampler: Sampler,
-    reply: ReplyText,
+    draft: Draft,
     /// The latest logits, `[vocab]`.
     logits: Vec<f32>,
-    phase: Phase,
     /// Tokens the device has chosen beyond the latest one reported. All but the last are taken in.
     ahead: VecDeque<u32>,
     /// Tokens to ask the device for next time.
     run: usize,
-    ready: VecDeque<Event>,
-    usage: Usage,
-    timings: Timings,
-    started: Option<Instant>,
-}
-
-/// What the next unit of work is.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Prefill,
-    /// Decode this token, the latest of the reply.
-    Decode(u32),
-    Ended,
 }
 
 /// A conversation of its own, or one lent by the caller.
@@ -78,45 +62,37 @@ impl<'c> Generation<'c> {
 
     fn start(mut conversation: Held<'c>, checked: Checked) -> Result<Self, Refusal> {
         let held = conversation.get();
-        let prompt = &checked.request.prompt;
-        held.rewind(prompt)?;
-        let (engine, cached) = (held.engine(), held.ids().len());
-        let sampler = Sampler::new(checked.sampling.clone(), prompt, engine.tokens().clone());
-        let usage = Usage { prompt_tokens: prompt.len(), cached_tokens: cached, completion_tokens: 0 };
-        Ok(Self {
-            sampler,
-            reply: ReplyText::new(engine.tokenizer(), &checked.request, &checked.stop_strings),
-            logits: vec![0.0; engine.config().vocab],
-            phase: Phase::Prefill,
-            ahead: VecDeque::new(),
-            run: 2,
-            ready: VecDeque::new(),
-            usage,
-            timings: Timings::default(),
-            started: None,
-            conversation,
-            checked,
-        })
+        held.rewind(&checked.request.prompt)?;
+        let mut draft = Draft::new(held.engine(), checked)?;
+        draft.reused(held.ids().len());
+        let logits = vec![0.0; held.engine().config().vocab];
+        Ok(Self { draft, logits, ahead: VecDeque::new(), run: 2, conversation })
     }
 
     /// The sampling settings in effect, each with who set it.
     pub fn sampling(&self) -> &SamplingSet {
-        &self.checked.sampling
+        self.draft.sampling()
     }
 
     /// The most tokens this reply can have.
     pub fn max_tokens(&self) -> usize {
-        self.checked.max_tokens
+        self.draft.max_tokens()
     }
 
     /// Does one unit of work, which leaves at least one event ready or ends the reply.
     fn advance(&mut self) -> Result<(), Refusal> {
-        let cancelled = self.checked.request.cancel.is_cancelled();
-        match self.phase {
-            Phase::Ended => {}
-            _ if cancelled => self.end(FinishReason::Cancelled),
-            Phase::Prefill => self.prefill()?,
-            Phase::Decode(token) => self.decode(token)?,
+        if self.draft.ended() {
+            return Ok(());
+        }
+        let cancelled = self.draft.cancel().is_cancelled();
+        match self.draft.latest() {
+            _ if cancelled => self.draft.end(FinishReason::Cancelled),
+            None => self.prefill()?,
+            Some(token) => self.decode(token)?,
+        }
+        if self.draft.ended() {
+            self.conversation.get().forget(self.ahead.len());
+            self.ahead.clear();
         }
         Ok(())
     }
@@ -124,7 +100,7 @@ impl<'c> Generation<'c> {
     /// Takes in the next chunk of the prompt; after the last one picks the first token.
     fn prefill(&mut self) -> Result<(), Refusal> {
         let conversation = self.conversation.get();
-        let request = &self.checked.request;
+        let request = self.draft.request();
         let from = conversation.ids().len();
         let to = request.prompt.len().min(from + conversation.engine().plan().prefill_chunk.max(1));
         let tokens = &request.prompt[from..to];
@@ -133,135 +109,51 @@ impl<'c> Generation<'c> {
         let started = Instant::now();
         let sink = if last { LogitSink::Last(&mut self.logits) } else { LogitSink::None };
         let result = conversation.prefill(tokens, sink, &request.cancel);
-        self.timings.prefill += started.elapsed();
-        self.timings.prefilled += conversation.ids().len() - from;
+        let held = conversation.ids().len();
+        self.draft.timings.prefill += started.elapsed();
+        self.draft.timings.prefilled += held - from;
         match result {
             Err(refusal) if refusal.code() == Code::Cancelled => {
-                self.end(FinishReason::Cancelled);
+                self.draft.end(FinishReason::Cancelled);
                 return Ok(());
             }
             other => other?,
         }
-
-        self.ready.push_back(Event::Prefill { done: to, total: request.prompt.len() });
-        if last {
-            let token = self.pick()?;
-            self.timings.first_token = self.started.map_or(Default::default(), |at| at.elapsed());
-            self.accept(token)?;
-        }
-        Ok(())
+        self.draft.prefilled(to);
+        if last { self.draft.choose(&self.logits) } else { Ok(()) }
     }
 
     /// Decodes the latest token and picks the next, unless the device has done so already.
     fn decode(&mut self, token: u32) -> Result<(), Refusal> {
-        if self.ahead.is_empty() && self.is_plain() {
+        if self.ahead.is_empty() && self.draft.is_plain() {
             self.run_ahead(token)?;
         }
         if let Some(id) = self.ahead.pop_front() {
-            self.sampler.note(id);
-            return self.accept(Token { id, logprobs: None });
+            return self.draft.take(id);
         }
         let started = Instant::now();
         self.conversation.get().decode(token, &mut self.logits)?;
-        let token = self.pick()?;
-        self.timings.decode += started.elapsed();
-        self.timings.decoded += 1;
-        self.accept(token)
-    }
-
-    /// Whether the next tokens are the greatest logits' ids and nothing else is asked of the logits.
-    fn is_plain(&self) -> bool {
-        let request = &self.checked.request;
-        let free = self.usage.completion_tokens >= request.min_tokens || self.checked.stop_ids.is_empty();
-        free && request.logprobs.is_none() && self.sampler.is_plain()
+        self.draft.decoded(started.elapsed());
+        self.draft.choose(&self.logits)
     }
 
     /// Lets the device choose tokens by itself, more each time. Ids that stand for no token are left to be picked.
     fn run_ahead(&mut self, token: u32) -> Result<(), Refusal> {
-        let count = self.run.min(self.checked.max_tokens - self.usage.completion_tokens);
+        let count = self.run.min(self.draft.left());
         let started = Instant::now();
         let conversation = self.conversation.get();
-        let mut ids = conversation.greedy(token, count, &self.checked.stop_ids)?;
+        let mut ids = conversation.greedy(token, count, self.draft.stop_ids())?;
         let tokens = conversation.engine().tokens();
         let good = ids.iter().take_while(|id| tokens.has(**id)).count();
         conversation.forget(ids.len() - good);
         ids.truncate(good);
         if !ids.is_empty() {
-            self.timings.decode += started.elapsed();
-            self.timings.decoded += ids.len();
+            self.draft.timings.decode += started.elapsed();
+            self.draft.timings.decoded += ids.len();
             self.run = (self.run * 2).min(LONGEST_RUN);
         }
         self.ahead.extend(ids);
         Ok(())
-    }
-
-    fn pick(&mut self) -> Result<Token, Refusal> {
-        let early = self.usage.completion_tokens < self.checked.request.min_tokens;
-        let banned: &[u32] = if early { &self.checked.stop_ids } else { &[] };
-        let id = self.sampler.pick(&self.logits, banned)?;
-        let logprobs = self.checked.request.logprobs.map(|count| {
-            let tokens = self.conversation.get().engine().tokens();
-            sampling::logprobs(&self.logits, id, count.into(), tokens)
-        });
-        Ok(Token { id, logprobs })
-    }
-
-    /// Reports a token and the text that became certain with it, and decides whether the reply ends.
-    fn accept(&mut self, token: Token) -> Result<(), Refusal> {
-        let id = token.id;
-        self.ready.push_back(Event::Token(token));
-        self.usage.completion_tokens += 1;
-        self.phase = Phase::Decode(id);
-
-        let request = &self.checked.request;
-        if self.checked.stop_ids.binary_search(&id).is_ok() {
-            if request.include_stop {
-                let (text, _) = self.reply.push(id, false)?;
-                self.say(text);
-            }
-            self.end(FinishReason::Stop(Stop::Id(id)));
-            return Ok(());
-        }
-        let searched = self.usage.completion_tokens > request.min_tokens;
-        let (text, found) = self.reply.push(id, searched)?;
-        self.say(text);
-        if let Some(stop) = found {
-            self.end_at(stop);
-        } else if self.usage.completion_tokens == self.checked.max_tokens {
-            self.end(FinishReason::Length);
-        }
-        Ok(())
-    }
-
-    /// Ends the reply, after the text still held back: it was no part of a stop string after all.
-    fn end(&mut self, reason: FinishReason) {
-        let (text, found) = self.reply.finish();
-        self.say(text);
-        match found {
-            Some(stop) => self.end_at(stop),
-            None => self.done(reason),
-        }
-    }
-
-    /// Ends the reply at a stop string.
-    fn end_at(&mut self, stop: String) {
-        if self.checked.request.include_stop {
-            self.say(stop.clone());
-        }
-        self.done(FinishReason::Stop(Stop::Text(stop)));
-    }
-
-    fn done(&mut self, reason: FinishReason) {
-        self.conversation.get().forget(self.ahead.len());
-        self.ahead.clear();
-        self.phase = Phase::Ended;
-        self.ready.push_back(Event::Done(Done { reason, usage: self.usage, timings: self.timings }));
-    }
-
-    fn say(&mut self, text: String) {
-        if !text.is_empty() {
-            self.ready.push_back(Event::Text(text));
-        }
     }
 }
 
@@ -269,15 +161,14 @@ impl Iterator for Generation<'_> {
     type Item = Result<Event, Refusal>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.started.get_or_insert_with(Instant::now);
-        if self.ready.is_empty()
+        self.draft.start();
+        if !self.draft.is_ready()
             && let Err(refusal) = self.advance()
         {
-            self.phase = Phase::Ended;
-            self.ready.clear();
+            self.draft.abandon();
             return Some(Err(refusal));
         }
-        self.ready.pop_front().map(Ok)
+        self.draft.pop().map(Ok)
     }
 }
 

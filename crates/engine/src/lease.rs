@@ -19,6 +19,27 @@ impl Lease {
         Ok(Self { engine: engine.clone(), sequence })
     }
 
+    /// A sequence with room for `positions` ids that begins with this one's first `len`, on devices that can share them.
+    pub(crate) fn fork(&self, len: usize, positions: usize) -> Result<Option<Self>, Refusal> {
+        let forked = self.engine.resident().fork(self.sequence, len, positions)?;
+        Ok(forked.map(|sequence| Self { engine: self.engine.clone(), sequence }))
+    }
+
+    /// This sequence's part in a step of several.
+    pub(crate) fn step(&self, token: u32) -> Step {
+        Step { sequence: self.sequence, token }
+    }
+
+    /// Appends `tokens` and gives each one's hidden state: [`Resident::hidden`](tilewright_backend::Resident::hidden).
+    pub(crate) fn hidden(
+        &self,
+        tokens: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        self.engine.resident().hidden(self.sequence, tokens, each, cancel)
+    }
+
     /// Ids it holds.
     pub(crate) fn len(&self) -> usize {
         self.engine.resident().len(self.sequence)

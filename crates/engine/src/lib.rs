@@ -2,7 +2,8 @@
 //!
 //! An [`Engine`] holds one model resident on one device. A [`Request`] names a prompt (as ids), how to sample and
 //! when to stop; the engine answers with a [`Generation`], an iterator of [`Event`]s in which one call of `next`
-//! does one unit of work (a chunk of the prompt, or one token). Dropping it frees everything it held.
+//! does one unit of work (a chunk of the prompt, or one token). Dropping it frees everything it held. For many replies
+//! at once a [`Scheduler`] gives a [`Session`] each and serves them all in one sweep over the weights.
 //!
 //! ```
 //! use tilewright_engine::{Engine, OpenOptions, Request, Sampling, Source};
@@ -28,12 +29,15 @@
 mod cache;
 mod conversation;
 mod device;
+mod draft;
+mod embedding;
 mod engine;
 mod event;
 #[cfg(test)]
 mod fake;
 mod generation;
 mod gpu;
+mod grammar;
 mod lease;
 mod open;
 mod opening;
@@ -41,6 +45,7 @@ mod reasoning;
 mod reply;
 mod request;
 pub mod sampling;
+mod scheduler;
 mod score;
 mod stopping;
 mod text;
@@ -48,15 +53,18 @@ mod text;
 pub use cache::{Cache, user_cache_folder};
 pub use conversation::Conversation;
 pub use device::DeviceChoice;
+pub use embedding::{Embedding, Pooling};
 pub use engine::{Engine, EngineParts};
 pub use event::{Alternative, Done, Event, FinishReason, Logprobs, Stop, Timings, Token, Usage};
 pub use generation::Generation;
+pub use grammar::{Constraint, Grammar};
 pub use open::{DeviceRequest, OpenOptions, Source};
 pub use opening::resolve_plan;
 pub use reasoning::{Parts, ReasoningSplitter};
 pub use reply::Reply;
 pub use request::{MAX_ALTERNATIVES, Request};
 pub use sampling::Sampling;
+pub use scheduler::{Load, MAX_SEQUENCES, Scheduler, SchedulerOptions, Session};
 pub use score::{Score, ScoreOptions};
 pub use tilewright_backend::{Cancel, DeviceKind, Kernels, KvFormat, Plan, Progress, Resident, Stage};
 pub use tilewright_model::{

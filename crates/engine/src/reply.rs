@@ -23,8 +23,15 @@ impl Generation<'_> {
     /// # Errors
     /// The refusal that ended the generation; `request_invalid` when it had ended already.
     pub fn reply(self) -> Result<Reply, Refusal> {
+        Reply::collect(self)
+    }
+}
+
+impl Reply {
+    /// The rest of a stream of events.
+    pub(crate) fn collect(events: impl Iterator<Item = Result<Event, Refusal>>) -> Result<Self, Refusal> {
         let (mut ids, mut text, mut logprobs) = (Vec::new(), String::new(), Vec::new());
-        for event in self {
+        for event in events {
             match event? {
                 Event::Prefill { .. } => {}
                 Event::Token(token) => {

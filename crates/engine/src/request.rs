@@ -2,9 +2,11 @@
 
 mod check;
 
+use std::sync::Arc;
+
 use tilewright_backend::Cancel;
 
-use crate::Sampling;
+use crate::{Grammar, Sampling};
 
 pub(crate) use check::{Checked, Facts};
 
@@ -41,6 +43,8 @@ pub struct Request {
     pub continuation: bool,
     /// Report log-probabilities, with this many alternatives (0 to [`MAX_ALTERNATIVES`]).
     pub logprobs: Option<u8>,
+    /// Rules that the reply keeps. Where they let it end, any id that ends the reply may come. Not with `min_tokens`.
+    pub grammar: Option<Arc<dyn Grammar>>,
     /// Stops the generation from any thread; takes effect within one step, in prefill too.
     pub cancel: Cancel,
 }

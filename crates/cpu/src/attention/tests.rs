@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tilewright_model::Config;
 
 use super::{Heads, Load, Parts, Queries, Row, attend_rows, attend_run};
-use crate::kv::{KvCache, Layout, SEGMENT};
+use crate::kv::{Count, KvCache, Layout, SEGMENT};
 use crate::pool::Pool;
 use crate::simd::Isa;
 use crate::testing::config;
@@ -33,13 +33,13 @@ struct Problem<E: Load> {
 impl<E: Load> Problem<E> {
     fn new(heads: Heads, len: usize, seed: u64) -> Self {
         let config = Config { layers: 1, kv_heads: heads.kv_heads, head_dim: heads.head_dim, ..config() };
-        let mut cache = KvCache::new(Layout::new(&config));
-        cache.reach(len).unwrap();
+        let mut cache = KvCache::new(Layout::new(&config), Count::default());
+        cache.reach(0, len).unwrap();
         let kv = random(seed, 2 * len * heads.kv_heads * heads.head_dim);
         for (index, kv) in kv.chunks_exact(2 * heads.head_dim).enumerate() {
             let (position, head) = (index / heads.kv_heads, index % heads.kv_heads);
             let (key, value) = kv.split_at(heads.head_dim);
-            let mut to = cache.heads_mut(0, position / SEGMENT).nth(head).unwrap();
+            let mut to = cache.heads_mut(0, position / SEGMENT).unwrap().nth(head).unwrap();
             to.store(Isa::detect(), position % SEGMENT, key, value);
         }
         let queries = random(seed + 1, len * heads.width());
@@ -134,7 +134,7 @@ fn a_poisoned_position_spoils_only_those_that_see_it() {
     let heads = Heads { kv_heads: 1, group: 2, head_dim: 32 };
     let mut problem = Problem::<f32>::new(heads, 100, 3);
     let clean = problem.run(&Pool::new(1), Isa::detect(), 0..100);
-    let mut heads_mut = problem.cache.heads_mut(0, 0);
+    let mut heads_mut = problem.cache.heads_mut(0, 0).unwrap();
     heads_mut.next().unwrap().store(Isa::detect(), 70, &[f32::NAN; 32], &[f32::NAN; 32]);
     drop(heads_mut);
     let spoiled = problem.run(&Pool::new(1), Isa::detect(), 0..100);

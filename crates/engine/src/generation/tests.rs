@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_model::Specials;
+use tilewright_model::{Code, Specials};
 
-use super::*;
 use crate::fake::{self, favor, saying};
-use crate::{Cancel, Engine, Reply, Sampling};
+use crate::{
+    Cancel, Conversation, Engine, Event, FinishReason, Generation, Reply, Request, Sampling, Stop, Token,
+    Usage,
+};
 
 const VOCAB: usize = 10;
 

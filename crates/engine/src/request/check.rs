@@ -83,6 +83,12 @@ fn alone(request: &Request) -> Vec<Finding> {
         let min = request.min_tokens;
         add(min > max, "min_tokens", format!("at most max_tokens ({max})"), min.to_string());
     }
+    add(
+        request.min_tokens > 0 && request.grammar.is_some(),
+        "min_tokens",
+        "0 where a grammar says when the reply may end".into(),
+        request.min_tokens.to_string(),
+    );
     let empty = request.stop.iter().any(String::is_empty);
     add(empty, "stop", "strings of at least one character".into(), "an empty one".into());
     if let Some(n) = request.logprobs {

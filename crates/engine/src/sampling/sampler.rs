@@ -37,6 +37,19 @@ impl Sampler {
     /// # Errors
     /// `non_finite_logits`, naming step and id.
     pub fn pick(&mut self, logits: &[f32], banned: &[u32]) -> Result<u32, Refusal> {
+        self.pick_among(logits, banned, None)
+    }
+
+    /// The same among the ids whose bits are set in `allowed` (bit `id % 32` of word `id / 32`); `None` allows all.
+    ///
+    /// # Errors
+    /// As [`pick`](Self::pick).
+    pub fn pick_among(
+        &mut self,
+        logits: &[f32],
+        banned: &[u32],
+        allowed: Option<&[u32]>,
+    ) -> Result<u32, Refusal> {
         scan::check_finite(logits, self.step)?;
         let scratch = &mut self.scratch;
         scratch.clear();
@@ -45,6 +58,13 @@ impl Sampler {
         for &id in self.tokens.gaps().iter().chain(banned) {
             if let Some(logit) = scratch.get_mut(id as usize) {
                 *logit = f32::NEG_INFINITY;
+            }
+        }
+        if let Some(allowed) = allowed {
+            for (id, logit) in scratch.iter_mut().enumerate() {
+                if allowed.get(id / 32).is_none_or(|word| word >> (id % 32) & 1 == 0) {
+                    *logit = f32::NEG_INFINITY;
+                }
             }
         }
 

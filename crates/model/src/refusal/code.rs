@@ -207,6 +207,11 @@ codes! {
         why "A field that is ignored, clipped or guessed gives another reply than the one asked for."
         remedy "Use a value in the stated range.";
 
+    755 QueueFull "queue_full"
+        what "As many requests run and wait as may."
+        why "A request that waits without bound looks like one that hangs."
+        remedy "Send the request again later, or raise --parallel or --queue.";
+
     // 770–779: kernels.
     770 KernelUnknown "kernel_unknown"
         what "No kernel or pipeline of this name can be built for this shape."

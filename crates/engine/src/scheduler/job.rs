@@ -1,0 +1,105 @@
+//! One reply as the scheduler sees it: waiting, then running.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tilewright_model::Refusal;
+
+use crate::Event;
+use crate::draft::Draft;
+use crate::lease::Lease;
+
+/// Where events go; `false` says that nobody listens.
+pub(super) type Sink = Box<dyn FnMut(Result<Event, Refusal>) -> bool + Send>;
+
+/// A place among those that run and wait, given back when dropped.
+pub(super) struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    /// For a place that `taken` counts already.
+    pub(super) fn new(taken: &Arc<AtomicUsize>) -> Self {
+        Self(Arc::clone(taken))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A reply, whether or not it has memory.
+pub(super) struct Job {
+    pub(super) draft: Draft,
+    /// The prompt and the reply so far.
+    pub(super) ids: Vec<u32>,
+    /// When it came, by number.
+    pub(super) order: u64,
+    /// Whether it ran before and gave its memory back.
+    pub(super) again: bool,
+    sink: Sink,
+    _seat: Seat,
+}
+
+impl Job {
+    pub(super) fn new(draft: Draft, sink: Sink, seat: Seat) -> Self {
+        let ids = draft.request().prompt.clone();
+        Self { draft, ids, order: 0, again: false, sink, _seat: seat }
+    }
+
+    /// Positions its sequence may come to need.
+    pub(super) fn room(&self) -> usize {
+        self.draft.request().prompt.len() + self.draft.max_tokens()
+    }
+
+    /// Picks the token after all ids from their logits; whether there is one.
+    pub(super) fn choose(&mut self, logits: &[f32]) -> bool {
+        let chosen = self.draft.choose(logits);
+        let good = chosen.is_ok();
+        match chosen {
+            Ok(()) => self.ids.extend(self.draft.latest()),
+            Err(refusal) => self.fail(refusal),
+        }
+        self.tell();
+        good
+    }
+
+    /// Hands over what is ready.
+    pub(super) fn tell(&mut self) {
+        while let Some(event) = self.draft.pop() {
+            if !(self.sink)(Ok(event)) {
+                self.draft.cancel().cancel();
+            }
+        }
+    }
+
+    /// Ends it with a refusal.
+    pub(super) fn fail(&mut self, refusal: Refusal) {
+        if !self.draft.ended() {
+            self.draft.abandon();
+            (self.sink)(Err(refusal));
+        }
+    }
+}
+
+/// A reply with its sequence.
+pub(super) struct Running {
+    pub(super) job: Job,
+    pub(super) lease: Lease,
+    /// Ids the sequence holds.
+    pub(super) held: usize,
+    /// Positions it was made for.
+    pub(super) room: usize,
+}
+
+impl Running {
+    /// Ids to take in before the next token can be picked.
+    pub(super) fn todo(&self) -> &[u32] {
+        &self.job.ids[self.held..]
+    }
+
+    /// Whether the next thing to do is a decode step: one id is left, and `any` such will do or it is of the reply.
+    pub(super) fn decodes(&self, any: bool) -> bool {
+        self.todo().len() == 1 && (any || self.job.draft.latest().is_some())
+    }
+}

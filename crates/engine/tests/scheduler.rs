@@ -1,0 +1,136 @@
+//! Sessions on the CPU device: the ids of a reply alone, in any company, after any reuse.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
+
+mod common;
+
+use std::sync::LazyLock;
+
+use common::open;
+use proptest::prelude::*;
+use tilewright_engine::{
+    Embedding, Engine, Event, FinishReason, Pooling, Request, Sampling, Scheduler, SchedulerOptions, Source,
+    WeightFormat,
+};
+
+/// Texts that begin alike in all the ways that matter: within a page, past one, and the same.
+fn prompt(engine: &Engine, which: usize) -> Vec<u32> {
+    const BEGINNINGS: [&str; 3] =
+        ["Once upon a time there was a little girl", "One day a boy went", "The big dog"];
+    const ENDS: [&str; 3] = [" who", " and", " named Tim. He"];
+    let (beginning, end) = (BEGINNINGS[which % 3], ENDS[which / 3 % 3]);
+    let long = if which.is_multiple_of(2) {
+        " in the park with a red ball and a blue car.".repeat(which % 5 * 7)
+    } else {
+        String::new()
+    };
+    engine.encode(&format!("{beginning}{long}{end}")).unwrap()
+}
+
+fn request(engine: &Engine, which: usize, seed: Option<u64>) -> Request {
+    let temperature = Some(if seed.is_some() { 0.9 } else { 0.0 });
+    Request {
+        max_tokens: Some(4 + which % 9),
+        ignore_eos: true,
+        sampling: Sampling { temperature, seed, ..Sampling::default() },
+        ..Request::new(prompt(engine, which))
+    }
+}
+
+fn engine() -> Engine {
+    static OPEN: LazyLock<Engine> = LazyLock::new(|| open(Source::Embedded, WeightFormat::Int8));
+    OPEN.clone()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn replies_are_those_they_are_alone(
+        orders in prop::collection::vec((0_usize..9, prop::option::of(0_u64..3), 0_usize..5), 4..16),
+        parallel in 1_usize..9,
+        tight in any::<bool>(),
+    ) {
+        let engine = engine();
+        let context = engine.plan().context;
+        let least = (context.div_ceil(256) + 1) as u64 * 256 * engine.plan().kv_bytes_per_position;
+        let kv_bytes = tight.then_some(least);
+        let options = SchedulerOptions { parallel, kv_bytes, prefill_chunk: 19, ..SchedulerOptions::default() };
+        let scheduler = Scheduler::start(&engine, options).unwrap();
+        let mut sessions = Vec::new();
+        for &(which, seed, leave) in &orders {
+            let mut session = scheduler.open(request(&engine, which, seed)).unwrap();
+            // Some leave early, while others are on their way.
+            if leave == 4 {
+                session.next();
+                session.close();
+            }
+            sessions.push(session);
+        }
+        for (session, &(which, seed, leave)) in sessions.into_iter().zip(&orders) {
+            if leave == 4 {
+                continue;
+            }
+            let reply = session.reply().unwrap();
+            let alone = engine.generate(request(&engine, which, seed)).unwrap().reply().unwrap();
+            prop_assert_eq!((&reply.ids, &reply.text), (&alone.ids, &alone.text));
+        }
+    }
+}
+
+#[test]
+fn a_second_turn_reuses_the_first_to_the_token() {
+    let engine = engine();
+    let scheduler = Scheduler::start(&engine, SchedulerOptions::default()).unwrap();
+    let first = request(&engine, 4, None);
+    let reply = scheduler.open(first.clone()).unwrap().reply().unwrap();
+    let next = [&first.prompt[..], &reply.ids, &engine.encode(" And then").unwrap()].concat();
+    let request = Request { prompt: next.clone(), ..first.clone() };
+    let warm = scheduler.open(request.clone()).unwrap().reply().unwrap();
+    // Everything but the last token of the reply, which was never taken in.
+    assert_eq!(warm.done.usage.cached_tokens, first.prompt.len() + reply.ids.len() - 1);
+    let cold = engine.generate(request).unwrap().reply().unwrap();
+    assert_eq!(warm.ids, cold.ids);
+}
+
+#[test]
+fn cancelling_within_a_long_prompt_takes_effect_at_once() {
+    let engine = engine();
+    let scheduler = Scheduler::start(&engine, SchedulerOptions::default()).unwrap();
+    let prompt = vec![7; engine.plan().context - 8];
+    let session = scheduler.open(Request { max_tokens: Some(4), ..Request::new(prompt) }).unwrap();
+    session.cancel().cancel();
+    let done = session.reply().unwrap().done;
+    assert_eq!(done.reason, FinishReason::Cancelled);
+    assert_eq!(done.usage.completion_tokens, 0);
+}
+
+#[test]
+fn events_come_while_the_reply_is_made() {
+    let engine = engine();
+    let scheduler = Scheduler::start(&engine, SchedulerOptions::default()).unwrap();
+    let session = scheduler.open(request(&engine, 0, None)).unwrap();
+    let texts = session.filter(|event| matches!(event, Ok(Event::Text(_)))).count();
+    assert!(texts > 1, "{texts} pieces");
+}
+
+#[test]
+fn texts_that_mean_alike_have_vectors_that_are_alike() {
+    let engine = open(Source::Embedded, WeightFormat::F32);
+    let embed = |text: &str, chunk| {
+        let mut embedding = Embedding::new(&engine, engine.encode(text).unwrap(), Pooling::Mean).unwrap();
+        loop {
+            if let Some(vector) = embedding.advance(chunk, &Default::default()).unwrap() {
+                break vector;
+            }
+        }
+    };
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let (dog, puppy, rain) = (
+        embed("The dog ran to the park.", 3),
+        embed("The puppy ran to the park.", 64),
+        embed("It was raining hard last night", 64),
+    );
+    assert_eq!(dog, embed("The dog ran to the park.", 64), "chunks change no bit");
+    assert!((dot(&dog, &dog) - 1.0).abs() <= 1e-5);
+    assert!(dot(&dog, &puppy) > dot(&dog, &rain));
+}

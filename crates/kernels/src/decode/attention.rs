@@ -159,10 +159,10 @@ pub fn merge_parts(shape: &Shape, options: &Options, parts: u32) -> Kernel {
 }
 
 /// Softmax states of several takers of one head: `[takers]`, `[takers]`, `[takers, head_dim]`.
-struct Partial<'k> {
-    maxima: View<'k, f32>,
-    sums: View<'k, f32>,
-    mixtures: View<'k, f32>,
+pub(crate) struct Partial<'k> {
+    pub(crate) maxima: View<'k, f32>,
+    pub(crate) sums: View<'k, f32>,
+    pub(crate) mixtures: View<'k, f32>,
 }
 
 impl<'k> Partial<'k> {
@@ -175,21 +175,21 @@ impl<'k> Partial<'k> {
     }
 
     /// Keeps the state of a SIMD group.
-    fn keep(&self, taker: Value<'k, i32>, lanes: &HeadLanes<'k>, (most, sum, mixed): State<'k>) {
+    pub(crate) fn keep(&self, taker: Value<'k, i32>, lanes: &HeadLanes<'k>, (most, sum, mixed): State<'k>) {
         self.maxima.set_from_lane(0, [taker], most);
         self.sums.set_from_lane(0, [taker], sum);
         lanes.store(self.mixtures, taker, &mixed);
     }
 
     /// The largest score of all takers, and the sum of weights relative to it. A taker without keys weighs nothing.
-    fn most_and_sum(&self, k: &'k Builder, takers: u32) -> (Value<'k, f32>, Value<'k, f32>) {
+    pub(crate) fn most_and_sum(&self, k: &'k Builder, takers: u32) -> (Value<'k, f32>, Value<'k, f32>) {
         let most = k.fold(0..takers, UNSEEN, |most, taker| most.max(self.maxima.at([taker])));
         let weigh = |sum: Value<'k, f32>, taker| sum.fma(self.weight(taker, most), self.sums.at([taker]));
         (most, k.fold(0..takers, 0.0, weigh))
     }
 
     /// Element `d` of the weighted sum of values, relative to the score `most`.
-    fn mixture(
+    pub(crate) fn mixture(
         &self,
         k: &'k Builder,
         takers: u32,

@@ -9,7 +9,8 @@ use crate::shape::Shape;
 
 use super::rotary::Trigonometry;
 use super::{
-    Attention, Goal, Options, attention, heads, megakernel, products, rotary, rows, sampling, select, staged,
+    Attention, Goal, Options, attention, heads, megakernel, overlap, products, rotary, rows, sampling,
+    select, staged,
 };
 
 /// Parts of [`Attention::SplitKeys`] in the catalogue.
@@ -39,6 +40,18 @@ macro_rules! products {
             "int8_batch8" => Options::INT8.sequences(8),
             "int4_batch8" => Options::INT4.sequences(8),
             "int8_batch32" => Options::INT8.sequences(32),
+        )
+    };
+}
+
+/// Variants of a product that reads ahead: every format.
+macro_rules! ahead {
+    ($build:path) => {
+        variants!($build:
+            "f32" => Options::F32,
+            "pairs" => Options::PAIRS,
+            "int8" => Options::INT8,
+            "int4" => Options::INT4,
         )
     };
 }
@@ -248,6 +261,60 @@ pub const ENTRIES: &[Entry] = &[
         ],
     },
     Entry {
+        name: "overlap_qkv",
+        summary: "Norm and projection of queries, keys and values, weights read ahead of the launch before.",
+        items: &[],
+        fits: any_shape,
+        variants: ahead!(overlap::qkv),
+    },
+    Entry {
+        name: "overlap_attention",
+        summary: "A token's heads: norm, rotation, the new entries of the cache, attention.",
+        items: &[],
+        fits: overlap::fits,
+        variants: variants!(overlap::attention:
+            "f32" => Options::F32,
+            "pairs" => Options::PAIRS,
+            "pairs_cache_bf16" => Options::PAIRS.cache(Scalar::Bf16),
+            "int8_cache_bf16" => Options::INT8.cache(Scalar::Bf16),
+        ),
+    },
+    Entry {
+        name: "overlap_output",
+        summary: "Output projection on the residual stream, weights read ahead of the launch before.",
+        items: &[],
+        fits: any_shape,
+        variants: ahead!(overlap::output),
+    },
+    Entry {
+        name: "overlap_gate_up",
+        summary: "Norm, gate and up projections and SwiGLU, weights read ahead of the launch before.",
+        items: &[],
+        fits: any_shape,
+        variants: ahead!(overlap::gate_up),
+    },
+    Entry {
+        name: "overlap_down",
+        summary: "Down projection on the residual stream, weights read ahead of the launch before.",
+        items: &[],
+        fits: any_shape,
+        variants: ahead!(overlap::down),
+    },
+    Entry {
+        name: "overlap_vocabulary",
+        summary: "Final norm and vocabulary, weights read ahead of the launch before.",
+        items: &[],
+        fits: any_shape,
+        variants: ahead!(overlap::vocabulary),
+    },
+    Entry {
+        name: "overlap_choose",
+        summary: "The id of the best of the chunks' candidates, and the next step's token and position.",
+        items: &[],
+        fits: any_shape,
+        variants: &[Variant { name: "", build: overlap::choose }],
+    },
+    Entry {
         name: "rotary_table",
         summary: "Cosine and sine of every position and pair.",
         items: &["D54"],
@@ -269,6 +336,24 @@ macro_rules! pipelines {
             items: &["A1", "B13"],
             fits: megakernel::fits,
             build: |shape| megakernel::one_launch("decode_one_launch", shape, Scalar::F32),
+        }, PipelineEntry {
+            name: "overlap_pairs_token",
+            summary: "A token to the next step's token in overlapping launches, lossless packed weights, bf16 cache.",
+            items: &[],
+            fits: overlap::fits,
+            build: |shape| {
+                let options = Options::PAIRS.cache(Scalar::Bf16);
+                overlap::overlapped("overlap_pairs_token", shape, &options, overlap::Step::Token)
+            },
+        }, PipelineEntry {
+            name: "overlap_int8",
+            summary: "A token to logits in overlapping launches, 8-bit weights, bf16 cache.",
+            items: &[],
+            fits: overlap::fits,
+            build: |shape| {
+                let options = Options::INT8.cache(Scalar::Bf16);
+                overlap::overlapped("overlap_int8", shape, &options, overlap::Step::Logits)
+            },
         }, $(PipelineEntry {
             name: $name,
             summary: $summary,

@@ -10,6 +10,7 @@ mod entries;
 pub mod heads;
 pub mod megakernel;
 pub mod options;
+pub mod overlap;
 pub mod products;
 pub mod rotary;
 pub mod rows;

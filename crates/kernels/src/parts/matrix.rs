@@ -7,9 +7,9 @@ use crate::format::Format;
 /// A weight matrix `[rows, columns]`.
 #[derive(Clone, Copy)]
 pub struct Matrix<'k> {
-    k: &'k Builder,
-    columns: u32,
-    step: u32,
+    pub(super) k: &'k Builder,
+    pub(super) columns: u32,
+    pub(super) step: u32,
     codes: Codes<'k>,
 }
 
@@ -21,10 +21,18 @@ enum Codes<'k> {
     Int4 { codes: View<'k, u32>, scales: View<'k, f32>, group: u32 },
 }
 
+/// Neighbouring weights of a row as they lie in memory.
+pub(super) enum Code<'k> {
+    Floats(Vec<Value<'k, f32>>),
+    Pairs(Vec<Value<'k, u32>>),
+    Int8(Value<'k, Vec4<i8>>),
+    Int4(Value<'k, u32>),
+}
+
 /// Neighbouring weights of a row: `scale · number`, or the numbers themselves.
-struct Weights<'k> {
-    numbers: Vec<Value<'k, f32>>,
-    scale: Option<Value<'k, f32>>,
+pub(super) struct Weights<'k> {
+    pub(super) numbers: Vec<Value<'k, f32>>,
+    pub(super) scale: Option<Value<'k, f32>>,
 }
 
 impl<'k> Matrix<'k> {
@@ -77,25 +85,27 @@ impl<'k> Matrix<'k> {
     }
 
     /// The `unit`-th group of [`Format::step`] weights of a row.
-    fn weights(&self, row: Value<'k, i32>, unit: Value<'k, i32>) -> Weights<'k> {
+    pub(super) fn weights(&self, row: Value<'k, i32>, unit: Value<'k, i32>) -> Weights<'k> {
+        let numbers = numbers(&self.code(row, unit));
+        Weights { numbers, scale: self.scale(row, unit) }
+    }
+
+    pub(super) fn code(&self, row: Value<'k, i32>, unit: Value<'k, i32>) -> Code<'k> {
         let column = unit * self.step;
-        let plain = |numbers| Weights { numbers, scale: None };
         match self.codes {
-            Codes::Float(view) if self.step == 1 => plain(vec![view.at((row, column))]),
-            Codes::Float(view) => plain(view.at4((row, column)).parts()),
-            Codes::Pairs(view) => {
-                let pairs = view.at2((row, unit * 2)).parts();
-                plain(pairs.into_iter().flat_map(unpack).collect())
-            }
-            Codes::Int8 { codes, scales, group } => Weights {
-                numbers: codes.at4((row, column)).to::<Vec4<f32>>().parts(),
-                scale: Some(scales.at((row, column / group))),
-            },
-            Codes::Int4 { codes, scales, group } => {
-                let word = codes.at((row, unit));
-                let code = |n: u32| (word >> (4 * n) & 15u32).f32() - 8.0;
-                let numbers = (0..8).map(code).collect();
-                Weights { numbers, scale: Some(scales.at((row, column / group))) }
+            Codes::Float(view) if self.step == 1 => Code::Floats(vec![view.at((row, column))]),
+            Codes::Float(view) => Code::Floats(view.at4((row, column)).parts()),
+            Codes::Pairs(view) => Code::Pairs(view.at2((row, unit * 2)).parts()),
+            Codes::Int8 { codes, .. } => Code::Int8(codes.at4((row, column))),
+            Codes::Int4 { codes, .. } => Code::Int4(codes.at((row, unit))),
+        }
+    }
+
+    pub(super) fn scale(&self, row: Value<'k, i32>, unit: Value<'k, i32>) -> Option<Value<'k, f32>> {
+        match self.codes {
+            Codes::Float(_) | Codes::Pairs(_) => None,
+            Codes::Int8 { scales, group, .. } | Codes::Int4 { scales, group, .. } => {
+                Some(scales.at((row, unit * self.step / group)))
             }
         }
     }
@@ -128,16 +138,30 @@ impl<'k> Matrix<'k> {
 
     /// What a group of weights is multiplied with.
     fn inputs(&self, x: View<'k, f32>, vector: usize, unit: Value<'k, i32>) -> Vec<Value<'k, f32>> {
-        let (step, vector) = (self.step, vector as u32);
-        match step {
-            1 => vec![x.at((vector, unit))],
-            _ => (0..step / 4).flat_map(|n| x.at4((vector, unit * step + n * 4)).parts()).collect(),
+        self.vector(x.slice(vector as u32), unit)
+    }
+
+    /// The elements of `x`, `[columns]`, that stand opposite a group of weights.
+    pub(super) fn vector(&self, x: View<'k, f32>, unit: Value<'k, i32>) -> Vec<Value<'k, f32>> {
+        match self.step {
+            1 => vec![x.at([unit])],
+            step => (0..step / 4).flat_map(|n| x.at4([unit * step + n * 4]).parts()).collect(),
         }
     }
 }
 
+/// The numbers that codes stand for, without their scale.
+pub(super) fn numbers<'k>(code: &Code<'k>) -> Vec<Value<'k, f32>> {
+    match code {
+        Code::Floats(numbers) => numbers.clone(),
+        Code::Pairs(pairs) => pairs.iter().copied().flat_map(unpack).collect(),
+        Code::Int8(codes) => codes.to::<Vec4<f32>>().parts(),
+        Code::Int4(word) => (0..8).map(|n: u32| (*word >> (4 * n) & 15u32).f32() - 8.0).collect(),
+    }
+}
+
 /// A sum with the products of some weights added; a scale is applied to their sum.
-fn grow<'k>(sum: Value<'k, f32>, weights: &Weights<'k>, x: &[Value<'k, f32>]) -> Value<'k, f32> {
+pub(super) fn grow<'k>(sum: Value<'k, f32>, weights: &Weights<'k>, x: &[Value<'k, f32>]) -> Value<'k, f32> {
     let pairs = || weights.numbers.iter().copied().zip(x.iter().copied());
     match weights.scale {
         None => pairs().fold(sum, |sum, (w, x)| sum.fma(w, x)),

@@ -1,5 +1,6 @@
 //! Building blocks that several kernels share.
 
+pub mod ahead;
 pub mod arithmetic;
 pub mod head;
 pub mod matrix;
@@ -7,6 +8,7 @@ pub mod norm;
 pub mod rope;
 pub mod softmax;
 
+pub use ahead::Ahead;
 pub use arithmetic::{Arithmetic, Exponential, silu};
 pub use head::HeadLanes;
 pub use matrix::Matrix;

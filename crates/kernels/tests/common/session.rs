@@ -7,6 +7,7 @@ use tilewright_kernels::decode::{Goal, Options, staged};
 use tilewright_kernels::{Format, Shape, host};
 use tilewright_model::Checkpoint;
 use tilewright_shim::{Compiler, Language, Order, Staged};
+use tilewright_tile::Pipeline;
 use tilewright_tile::interp::{BufferId, Memory};
 use tilewright_tile::pipeline::Runner;
 
@@ -52,7 +53,12 @@ impl Session {
 
     /// A session on loaded weights.
     pub fn of(loaded: Loaded, shape: Shape, options: Options, goal: Goal) -> Self {
-        Self::by(loaded, shape, options, goal, None)
+        Self::by(loaded, shape, options, pipeline(&shape, &options, goal), None)
+    }
+
+    /// A session that runs another pipeline of the same resources.
+    pub fn through(loaded: Loaded, shape: Shape, options: Options, pipeline: Pipeline) -> Self {
+        Self::by(loaded, shape, options, pipeline, None)
     }
 
     /// A session that runs the texts of one language. Its cache holds NaN where nothing was written.
@@ -68,17 +74,16 @@ impl Session {
             let nan = vec![0xff; (elements * options.cache.bytes()) as usize];
             loaded.buffers.insert(name.to_owned(), loaded.memory.bytes(nan));
         }
-        Self::by(loaded, shape, options, goal, Some(texts))
+        Self::by(loaded, shape, options, pipeline(&shape, &options, goal), Some(texts))
     }
 
     fn by(
         mut loaded: Loaded,
         shape: Shape,
         options: Options,
-        goal: Goal,
+        pipeline: Pipeline,
         texts: Option<(&Compiler, Language)>,
     ) -> Self {
-        let pipeline = staged("session", &shape, &options, goal).unwrap_or_else(|e| panic!("{e}"));
         let pipeline = Arc::new(pipeline.verify().unwrap_or_else(|e| panic!("{e}")));
         let texts = texts.map(|(compiler, language)| {
             Staged::compile(compiler, language, &pipeline).unwrap_or_else(|error| panic!("{error}"))
@@ -104,8 +109,13 @@ impl Session {
         assert_eq!(tokens.len(), self.options.sequences as usize);
         let words: Vec<u8> =
             tokens.iter().flat_map(|&(t, p)| [t as i32, p]).flat_map(i32::to_le_bytes).collect();
+        self.loaded.memory.data_mut(self.loaded.buffers["control"]).copy_from_slice(&words);
+        self.again()
+    }
+
+    /// Another step of what the control buffer says.
+    pub fn again(&mut self) -> Vec<Vec<f32>> {
         let memory = &mut self.loaded.memory;
-        memory.data_mut(self.loaded.buffers["control"]).copy_from_slice(&words);
         match &self.texts {
             None => {
                 self.runner.run(memory, &[]).unwrap_or_else(|fault| panic!("{fault}"));
@@ -139,6 +149,10 @@ impl Session {
         };
         Left { logits: self.logits[sequence].clone(), keys: cache("keys"), values: cache("values") }
     }
+}
+
+fn pipeline(shape: &Shape, options: &Options, goal: Goal) -> Pipeline {
+    staged("session", shape, options, goal).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The first `positions` entries of every layer and head of a cache; the rest must not have been written.

@@ -16,6 +16,16 @@ impl Builder {
         self.push(OpKind::Barrier(Scope::Group), &[]);
     }
 
+    /// Lets the kernel begin while launches before it still run, and holds it here until they have ended.
+    ///
+    /// Before it a kernel reads what is given and never written, such as weights, so that this takes no time of its own;
+    /// it writes nothing. At most one, outside loops and conditions. A device that cannot begin early runs launches one
+    /// after the other; kernels without it are always run so.
+    #[track_caller]
+    pub fn launch_barrier(&self) {
+        self.push(OpKind::Barrier(Scope::Launch), &[]);
+    }
+
     /// Orders shared memory among the lanes of each SIMD group.
     #[track_caller]
     pub fn simd_barrier(&self) {

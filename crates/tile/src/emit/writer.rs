@@ -219,7 +219,10 @@ impl<D: Dialect> Writer<'_, D> {
             (OpKind::MatrixMultiply(a, b, c), &[result]) => {
                 dialect.matrix_multiply(self, result, [*a, *b], *c)
             }
-            (OpKind::Barrier(scope), _) => self.line(dialect.barrier(*scope)),
+            (OpKind::Barrier(scope), _) => match dialect.barrier(*scope) {
+                "" => {}
+                barrier => self.line(barrier),
+            },
             (OpKind::Loop(l), _) => self.repeat(l),
             (OpKind::When(condition, body), _) => {
                 let settled = self.said.constant(*condition).is_some();

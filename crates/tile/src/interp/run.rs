@@ -196,6 +196,8 @@ impl Machine<'_> {
                     simd.together()?;
                     return Ok(Stop::Barrier);
                 }
+                // Launches run one after the other here.
+                Instr::Barrier(Scope::Launch) => {}
                 Instr::Barrier(Scope::Simd) => {
                     simd.together()?;
                     simd.epoch += 1;

@@ -146,6 +146,8 @@ pub enum Scope {
     Simd,
     /// The threads of the threadgroup.
     Group,
+    /// This launch, until those before it have ended and what they wrote can be read.
+    Launch,
 }
 
 /// One coordinate tuple of a view, and the condition for touching it.

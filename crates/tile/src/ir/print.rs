@@ -138,6 +138,7 @@ pub fn describe(kernel: &Kernel, names: &Names, id: OpId) -> String {
         }
         OpKind::MatrixMultiply(a, b, c) => format!("matrix_multiply {}, {}, {}", n(*a), n(*b), n(*c)),
         OpKind::Barrier(Scope::Group) => "barrier".to_owned(),
+        OpKind::Barrier(Scope::Launch) => "launch_barrier".to_owned(),
         OpKind::Barrier(Scope::Simd) => "simd_barrier".to_owned(),
         OpKind::Loop(l) => {
             let kind = if l.whole { "loop whole" } else { "loop" };

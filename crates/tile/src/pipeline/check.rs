@@ -73,6 +73,14 @@ pub enum StageError {
         /// The resource.
         resource: String,
     },
+    /// What is read before earlier launches have ended must be there from the start.
+    #[error("{parameter} is read before the launch barrier, and {resource} is no input")]
+    EarlyRead {
+        /// The parameter.
+        parameter: String,
+        /// The resource.
+        resource: String,
+    },
     /// A region that nothing wrote before.
     #[error("{resource} is read at bytes {start}..{end}, which no earlier stage writes")]
     Unwritten {
@@ -197,6 +205,10 @@ impl Pipeline {
                         errors.push(StageError::WritesInput { resource: resource.name.clone() });
                     }
                     if let Param::Buffer(buffer) = param {
+                        if kernel.facts().is_early(buffer) && resource.kind != ResourceKind::Input {
+                            let resource = resource.name.clone();
+                            errors.push(StageError::EarlyRead { parameter: name.clone(), resource });
+                        }
                         let actual = Mode::of(kernel.buffers()[buffer].access);
                         if actual != declared {
                             errors.push(StageError::Mode { parameter: name, declared, actual });

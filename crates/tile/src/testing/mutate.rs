@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::arena::Handle;
-use crate::ir::{Kernel, Names, OpId, OpKind, View, describe};
+use crate::ir::{Kernel, Names, OpId, OpKind, Scope, View, describe};
 
 /// Something that keeps a kernel right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Mutant {
 pub fn safeguards(kernel: &Kernel) -> Vec<Safeguard> {
     let mut list = Vec::new();
     kernel.walk(|op, _| match &kernel.ops[op].kind {
+        // A kernel without its launch barrier does not begin early, which is as right.
+        OpKind::Barrier(Scope::Launch) => {}
         OpKind::Barrier(_) => list.push(Safeguard::Barrier(op)),
         OpKind::When(..) => list.push(Safeguard::Condition(op)),
         kind if kind.place().is_some_and(|p| p.mask.is_some()) => list.push(Safeguard::Mask(op)),

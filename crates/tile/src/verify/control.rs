@@ -37,7 +37,9 @@ pub(super) const fn needs(kind: &OpKind) -> Option<Level> {
         | OpKind::MatrixLoad { .. }
         | OpKind::MatrixStore { .. }
         | OpKind::MatrixMultiply(..) => Some(Level::Lanes),
-        OpKind::Math(..)
+        // Each thread waits for itself.
+        OpKind::Barrier(Scope::Launch)
+        | OpKind::Math(..)
         | OpKind::Arithmetic(..)
         | OpKind::Compare(..)
         | OpKind::Fma(..)

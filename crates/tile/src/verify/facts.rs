@@ -1,6 +1,9 @@
 //! What verification leaves for the emitters and the report.
 
-use crate::ir::{Builtin, Kernel, OpId, OpKind, Origin, ValueId};
+use std::collections::BTreeSet;
+
+use crate::arena::Handle;
+use crate::ir::{Buffer, Builtin, Kernel, OpId, OpKind, Origin, ValueId};
 use crate::types::{Literal, Scalar, Type};
 
 use super::analysis::Analysis;
@@ -30,6 +33,8 @@ pub struct Facts {
     positive: Vec<bool>,
     wraps: Vec<bool>,
     constants: Vec<Option<Literal>>,
+    begins_early: bool,
+    early: BTreeSet<Handle<Buffer>>,
 }
 
 impl Facts {
@@ -42,6 +47,8 @@ impl Facts {
             positive: vec![false; kernel.defs.len()],
             wraps: vec![true; kernel.defs.len()],
             constants: vec![None; kernel.defs.len()],
+            begins_early: false,
+            early: BTreeSet::new(),
         }
     }
 
@@ -62,6 +69,24 @@ impl Facts {
     /// Loops all of whose accesses are proven, and all loops.
     pub fn loops(&self) -> (usize, usize) {
         (self.loops_interior, self.loops)
+    }
+
+    /// Whether the kernel may begin while launches before it still run: it has a launch barrier.
+    pub fn begins_early(&self) -> bool {
+        self.begins_early
+    }
+
+    /// Whether a buffer is read before the launch barrier, and so must be one that no launch writes.
+    pub fn is_early(&self, buffer: Handle<Buffer>) -> bool {
+        self.early.contains(&buffer)
+    }
+
+    pub(super) fn set_begins_early(&mut self) {
+        self.begins_early = true;
+    }
+
+    pub(super) fn set_early(&mut self, buffer: Handle<Buffer>) {
+        self.early.insert(buffer);
     }
 
     /// Whether an integer is never negative.

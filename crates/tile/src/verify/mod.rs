@@ -23,6 +23,7 @@ mod device;
 mod explain;
 mod facts;
 mod fragment;
+mod launch;
 mod limits;
 mod numbers;
 mod overlap;
@@ -113,6 +114,7 @@ fn check(kernel: &Kernel, limits: &Limits, findings: &mut Findings<'_>) -> Optio
     control::check(kernel, &analysis, findings);
     access::check(kernel, &analysis, &mut facts, findings);
     fragment::check(kernel, &analysis, &mut facts, findings);
+    launch::check(kernel, &mut facts, findings);
     findings.none()?;
     shared::check(kernel, &analysis, &facts, findings);
     unwritten::check(kernel, &analysis, &facts, findings);

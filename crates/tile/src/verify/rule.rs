@@ -303,6 +303,17 @@ pub enum Rule {
         /// The condition or loop in the way, as printed.
         why: String,
     },
+    /// A launch barrier stands once, where every thread passes it.
+    #[error("a launch barrier stands once in a kernel, outside loops and conditions")]
+    LaunchBarrier,
+    /// Launches before this one may still run.
+    #[error("{name} is {what} before the launch barrier")]
+    EarlyAccess {
+        /// The buffer.
+        name: String,
+        /// What is done with it.
+        what: &'static str,
+    },
     /// Lanes agree on where a fragment is.
     #[error("{what} differs between lanes")]
     LaneVaries {

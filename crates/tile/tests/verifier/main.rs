@@ -14,6 +14,7 @@ mod defects;
 mod device;
 mod explain;
 mod fragments;
+mod launch;
 mod numbers;
 mod pipeline;
 mod shared;

@@ -189,3 +189,23 @@ fn an_argument_of_a_run_stays_within_the_kernels_range() {
     refused(with((0, 10)), |e| matches!(e, StageError::Bind(_)), "n is 10, not within 0..=9");
     refused(with((-1, 9)), |e| matches!(e, StageError::Bind(_)), "n is -1");
 }
+
+#[test]
+fn what_is_read_early_is_an_input() {
+    let kernel = small(|k| {
+        let (w, y) = (k.read::<f32>("w", [64]), k.write::<f32>("y", [64]));
+        let early = w.at([k.thread()]);
+        k.launch_barrier();
+        y.set([k.thread()], early);
+    });
+    let kernel = Arc::new(verify(kernel).unwrap());
+    let of = |kind| {
+        let mut p = Pipeline::new("early", Order::Serial);
+        let (w, y) = (p.resource("w", 256, kind), p.resource("y", 256, ResourceKind::Output));
+        p.push(Stage::new("one", &kernel).read("w", w).write("y", y));
+        p
+    };
+    of(ResourceKind::Input).verify().unwrap();
+    let kind: fn(&StageError) -> bool = |e| matches!(e, StageError::EarlyRead { .. });
+    refused(of(ResourceKind::State), kind, "w is read before the launch barrier, and w is no input");
+}

@@ -44,6 +44,7 @@ impl Lanes for Cuda {
         match scope {
             Scope::Group => "__syncthreads();",
             Scope::Simd => "__syncwarp();",
+            Scope::Launch => "tile_launch_barrier();",
         }
     }
 }

@@ -84,6 +84,20 @@ const BF16X2_TO_F32: &str = r#"__device__ __forceinline__ float2 tile_bf16x2_to_
 }
 "#;
 
+/// Programmatic dependent launch, where the GPU has it.
+const LAUNCH_BARRIER: &str = r#"__device__ __forceinline__ void tile_next_may_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+__device__ __forceinline__ void tile_launch_barrier() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+"#;
+
 /// Two steps of the inner index at a time, in a loop that stays one: hundreds of these products stand in a kernel, and
 /// unrolled they hold twice the registers, outgrow the instruction cache and take minutes to compile. The exchange of
 /// lanes is what takes the time, not the loop.
@@ -157,6 +171,7 @@ pub(super) fn write(out: &mut Writer<'_, Cuda>) {
         (multiplies(Scalar::F16), F16X2_TO_F32),
         (multiplies(Scalar::Bf16), BF16X2_TO_F32),
         (floats.into_iter().any(multiplies), MULTIPLY),
+        (out.facts.begins_early(), LAUNCH_BARRIER),
     ];
     let mut parts: Vec<String> =
         pieces.into_iter().filter(|(used, _)| *used).map(|(_, text)| text.to_owned()).collect();

@@ -18,7 +18,12 @@ impl Dialect for Cuda {
                 Param::Buffer(b) => {
                     let buffer = &kernel.buffers()[*b];
                     let constant = if buffer.access.writes() { "" } else { "const " };
-                    format!("{constant}{}* __restrict__ {name}", self.scalar(buffer.element))
+                    // What an earlier launch may still write must not be read ahead of the barrier, as the compiler
+                    // may do with memory that it is told nobody else writes.
+                    let facts = out.facts;
+                    let alone = !facts.begins_early() || facts.is_early(*b);
+                    let restrict = if alone { " __restrict__" } else { "" };
+                    format!("{constant}{}*{restrict} {name}", self.scalar(buffer.element))
                 }
                 Param::Argument(a) => format!("const {} {name}", self.scalar(kernel.arguments()[*a].scalar)),
             });
@@ -30,6 +35,9 @@ impl Dialect for Cuda {
             out.idents.function
         ));
         out.parameters(&list);
+        if out.facts.begins_early() {
+            out.line("tile_next_may_begin();");
+        }
         for builtin in out.places(needed(out)) {
             let value = match builtin {
                 Builtin::Group(0) => "blockIdx.x",

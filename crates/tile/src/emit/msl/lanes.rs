@@ -37,6 +37,8 @@ impl Lanes for Msl {
         match scope {
             Scope::Group => "threadgroup_barrier(mem_flags::mem_threadgroup);",
             Scope::Simd => "simdgroup_barrier(mem_flags::mem_threadgroup);",
+            // A command encoder runs launches one after the other.
+            Scope::Launch => "",
         }
     }
 }

@@ -1,0 +1,93 @@
+//! Products of rows whose weights are read ahead of what they are multiplied with.
+
+use tilewright_tile::{Builder, Value, View};
+
+use super::matrix::{Code, Matrix, Weights, grow, numbers};
+use super::norm;
+
+/// Groups of weights that a lane reads ahead at most: what registers can hold.
+const AHEAD: u32 = 24;
+/// Lanes of a SIMD group.
+const LANES: u32 = 32;
+
+/// Rows of a matrix of which a SIMD group has read the beginning, as it lies in memory, before it has what they are to be
+/// multiplied with: so the wait for the one passes while it waits for the other.
+pub struct Ahead<'k> {
+    matrix: Matrix<'k>,
+    rows: Vec<Value<'k, i32>>,
+    /// The groups of weights that were read: one a lane in each pass.
+    passes: Vec<Value<'k, i32>>,
+    /// `[pass][row]`.
+    codes: Vec<Vec<(Code<'k>, Option<Value<'k, f32>>)>>,
+}
+
+impl<'k> Matrix<'k> {
+    /// Reads the beginning of `rows` ahead of their use.
+    pub fn ahead(&self, rows: &[Value<'k, i32>]) -> Ahead<'k> {
+        let whole = self.columns / self.step / LANES;
+        let most = AHEAD / u32::try_from(rows.len()).unwrap_or(1);
+        let lane = self.k.lane();
+        let passes = (0..whole.min(most)).map(|pass| lane + pass * LANES).collect::<Vec<_>>();
+        let read = |unit| rows.iter().map(|&row| (self.code(row, unit), self.scale(row, unit))).collect();
+        let codes = passes.iter().map(|&unit| read(unit)).collect();
+        Ahead { matrix: *self, rows: rows.to_vec(), passes, codes }
+    }
+}
+
+impl<'k> Ahead<'k> {
+    /// Products of the rows with `x`, by a SIMD group: one a row, in every lane.
+    pub fn products(self, x: View<'k, f32>) -> Vec<Value<'k, f32>> {
+        let (k, zero) = (self.matrix.k, self.zeros());
+        let inputs = |unit| self.matrix.vector(x, unit);
+        let sums = self.sums(k, zero, |sums, unit, weights| {
+            let x = inputs(unit);
+            sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &x)).collect()
+        });
+        sums.into_iter().map(Value::simd_sum).collect()
+    }
+
+    /// Products of the rows with `x / rms(x) · w`, the norm taken on the way.
+    pub fn normed_products(self, x: View<'k, f32>, w: View<'k, f32>, eps: f32) -> Vec<Value<'k, f32>> {
+        let (k, columns) = (self.matrix.k, self.matrix.columns);
+        // The sum of squares is carried behind the sums of the rows.
+        let mut zero = self.zeros();
+        zero.push(k.f32(0.0));
+        let inputs = |unit| (self.matrix.vector(x, unit), self.matrix.vector(w, unit));
+        let mut sums = self.sums(k, zero, |mut sums, unit, weights| {
+            let (x, w) = inputs(unit);
+            let squares = sums.pop().map(|squares| x.iter().fold(squares, |sum, &x| sum.fma(x, x)));
+            let h: Vec<_> = x.iter().zip(w).map(|(&x, w)| x * w).collect();
+            let grown = sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &h));
+            grown.chain(squares).collect()
+        });
+        let squares = sums.pop().map_or(k.f32(0.0), Value::simd_sum);
+        let scale = norm::inverse_rms(squares, columns, eps);
+        sums.into_iter().map(|sum| sum.simd_sum() * scale).collect()
+    }
+
+    fn zeros(&self) -> Vec<Value<'k, f32>> {
+        vec![self.matrix.k.f32(0.0); self.rows.len()]
+    }
+
+    /// Takes what was read ahead, then the rest of the rows.
+    fn sums(
+        &self,
+        k: &'k Builder,
+        zero: Vec<Value<'k, f32>>,
+        see: impl Fn(Vec<Value<'k, f32>>, Value<'k, i32>, Vec<Weights<'k>>) -> Vec<Value<'k, f32>>,
+    ) -> Vec<Value<'k, f32>> {
+        let weights =
+            |code: &(Code<'k>, Option<Value<'k, f32>>)| Weights { numbers: numbers(&code.0), scale: code.1 };
+        let passes = self.passes.iter().zip(&self.codes);
+        let sums =
+            passes.fold(zero, |sums, (&unit, codes)| see(sums, unit, codes.iter().map(weights).collect()));
+        let Matrix { columns, step, .. } = self.matrix;
+        let (units, done) = (columns / step, self.passes.len() as u32 * LANES);
+        if done == units {
+            return sums;
+        }
+        k.fold(k.range(k.lane() + done, units).step(LANES), sums, |sums, unit| {
+            see(sums, unit, self.rows.iter().map(|&row| self.matrix.weights(row, unit)).collect())
+        })
+    }
+}

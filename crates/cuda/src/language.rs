@@ -20,7 +20,8 @@ use crate::raw::overlap::Shape;
 
 /// A GPU that kernels of the language run on.
 pub struct LanguageGpu {
-    device: Device,
+    pub(crate) device: Device,
+    pub(crate) capability: (u32, u32),
     compiler: Compiler,
     arch: String,
 }
@@ -28,7 +29,7 @@ pub struct LanguageGpu {
 /// A compiled kernel.
 pub struct LanguageKernel {
     kernel: Verified<Kernel>,
-    function: CudaFunction,
+    pub(crate) function: CudaFunction,
 }
 
 impl LanguageGpu {
@@ -39,7 +40,7 @@ impl LanguageGpu {
     pub fn open(ordinal: usize) -> Result<Self, Refusal> {
         let gpu = find(ordinal)?;
         let compiler = Compiler::find(Some(gpu.driver))?;
-        Ok(Self { device: Device::open(ordinal)?, compiler, arch: gpu.arch() })
+        Ok(Self { device: Device::open(ordinal)?, capability: gpu.capability, compiler, arch: gpu.arch() })
     }
 
     /// Compiles the text of a kernel. Arithmetic is as written: nothing is contracted.

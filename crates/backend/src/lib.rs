@@ -5,6 +5,7 @@
 //! how (format, kernels, threads, chunk, context) is in the [`Plan`], resolved before any device is touched. The choice
 //! among the kernels of a staged session has its own rules: [`execution`].
 
+mod checks;
 pub mod entry_point;
 pub mod execution;
 pub mod ledger;
@@ -12,6 +13,7 @@ mod plan;
 mod progress;
 mod resident;
 
+pub use checks::Checks;
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage};
 pub use resident::{Cancel, LogitSink, Paging, Resident, Sequence, Step};

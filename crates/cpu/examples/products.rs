@@ -150,7 +150,7 @@ fn chains<const CHAINS: usize>(pool: &Pool, isa: Isa, format: WeightFormat) -> f
         });
     });
     let each = match format {
-        WeightFormat::F32 | WeightFormat::Bf16 => 2 * LANES,
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 2 * LANES,
         WeightFormat::Int8 | WeightFormat::Int4 => 8 * LANES,
     };
     (tasks * rounds * CHAINS * each) as f64 / spent
@@ -169,7 +169,7 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
     fn run<S: Simd>(self, simd: S) -> f32 {
         let line = black_box([1; 64]);
         match self.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => {
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => {
                 let (w, x) = (simd.load_bytes(&line), simd.splat(black_box(1e-3)));
                 let mut sums = [simd.splat(0.0); CHAINS];
                 for _ in 0..self.rounds {

@@ -38,4 +38,4 @@ pub use cache::PackedCache;
 pub use host::Host;
 pub use open::open;
 pub use options::CpuOptions;
-pub use plan::resolve_plan;
+pub use plan::{FORMATS, resolve_plan};

@@ -7,6 +7,10 @@ use crate::host::Host;
 use crate::matmul::matrix_bytes;
 use crate::options::CpuOptions;
 
+/// The formats in which this device holds matrices. (Its layouts would hold f16 as f32; no plan asks for that.)
+pub const FORMATS: [WeightFormat; 4] =
+    [WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Int8, WeightFormat::Int4];
+
 /// Rows of a prefill chunk unless asked otherwise: enough that weights are read seldom, few enough that the
 /// activations of a chunk stay in the outer cache.
 const PREFILL_CHUNK: usize = 512;
@@ -39,7 +43,7 @@ pub fn resolve_plan(
     }
     let kv = options.kv.unwrap_or(match weights {
         WeightFormat::F32 => KvFormat::F32,
-        WeightFormat::Bf16 | WeightFormat::Int8 | WeightFormat::Int4 => KvFormat::F16,
+        WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Int8 | WeightFormat::Int4 => KvFormat::F16,
     });
     let sizes = Sizes::of(config, weights, kv);
     let (context, note) = fit_context(config, &sizes, options.context, host.available)?;
@@ -74,6 +78,9 @@ fn check_ranges(config: &Config, options: &CpuOptions) -> Result<(), Refusal> {
         .filter(|(_, value, most)| outside(*value, *most))
         .map(|(what, value, most)| Finding::new(*what, format!("1 to {most}"), value))
         .collect();
+    if let Some(format) = options.weights.filter(|format| !FORMATS.contains(format)) {
+        findings.push(Finding::new("weights", "f32, bf16, int8 or int4 on this device", format));
+    }
     if options.kv == Some(KvFormat::Bf16) {
         findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
     }

@@ -105,7 +105,7 @@ fn truncating_forgets_and_sequences_do_not_see_each_other() {
 fn every_instruction_set_gives_the_same_logits() {
     let config = Config { heads: 6, kv_heads: 3, vocab: 300, ..small(Family::Qwen2) };
     let (_folder, checkpoint) = seeded(&config, 22);
-    for weights in WeightFormat::ALL {
+    for weights in tilewright_cpu::FORMATS {
         let mut results = tilewright_cpu::simd::Isa::available().into_iter().map(|isa| {
             let options = CpuOptions { isa: Some(isa), ..CpuOptions::default() };
             let mut model = resident(&checkpoint, weights, options);
@@ -132,7 +132,7 @@ fn non_finite_weights_are_refused_by_name_and_place() {
     bytes[at + index..at + index + 2].copy_from_slice(&half::bf16::NAN.to_le_bytes());
     std::fs::write(&file, bytes).unwrap();
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
-    for weights in WeightFormat::ALL {
+    for weights in tilewright_cpu::FORMATS {
         let options = CpuOptions { weights: Some(weights), ..CpuOptions::default() };
         let refusal = open(&checkpoint, &options, &mut |_| ()).err().unwrap();
         assert_eq!(refusal.code(), Code::NonFiniteWeight);

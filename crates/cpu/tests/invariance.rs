@@ -52,7 +52,7 @@ fn any_text(lengths: Range<usize>) -> impl Strategy<Value = (usize, usize, (usiz
 }
 
 fn any_weights() -> impl Strategy<Value = WeightFormat> {
-    prop::sample::select(WeightFormat::ALL.to_vec())
+    prop::sample::select(tilewright_cpu::FORMATS.to_vec())
 }
 
 /// Some ids, reproducible.
@@ -121,7 +121,7 @@ fn check(
 
 #[test]
 fn chunk_sizes_of_every_format() {
-    for weights in WeightFormat::ALL {
+    for weights in tilewright_cpu::FORMATS {
         for chunk in [1, 7, 64, 512] {
             check(&config(Family::Qwen3, 2, 2, 32), (weights, 11), (130, chunk, (65, 127)), &[1, 2, 3]);
         }
@@ -131,7 +131,7 @@ fn chunk_sizes_of_every_format() {
 /// One model of each format, at the longest length.
 #[test]
 fn three_thousand_tokens() {
-    for (seed, weights) in (40..).zip(WeightFormat::ALL) {
+    for (seed, weights) in (40..).zip(tilewright_cpu::FORMATS) {
         let config = Config { layers: 1, ..config(Family::Llama, 1, 3, 64) };
         check(&config, (weights, seed), (3000, 700, (2900, 2990)), &[3]);
     }
@@ -167,7 +167,7 @@ proptest! {
 
 #[test]
 fn batch_mates_do_not_show() {
-    for weights in WeightFormat::ALL {
+    for weights in tilewright_cpu::FORMATS {
         let config = config(Family::Qwen3, 2, 3, 64);
         let (_folder, checkpoint) = seeded(&config, 13);
         let texts: Vec<Vec<u32>> =

@@ -1,9 +1,9 @@
 //! Which device serves a request, from the request and from what this build and machine have.
 
 use tilewright_backend::{DeviceKind, KvFormat};
-use tilewright_model::{Code, Refusal, WeightFormat};
+use tilewright_model::{Refusal, WeightFormat};
 
-use crate::{DeviceRequest, OpenOptions, gpu};
+use crate::{DeviceRequest, OpenOptions, gpu, staged};
 
 /// The device chosen and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl DeviceRequest {
 }
 
 impl OpenOptions {
-    /// Chooses the device: the one asked for, or with `auto` GPU 0, else the processor, where an option not
+    /// Chooses the device: the one asked for, or with `auto` NVIDIA GPU 0, else the processor, where an option not
     /// every GPU honours stays at once; the reason says which and why.
     ///
     /// # Errors
@@ -36,9 +36,8 @@ impl OpenOptions {
         match self.device {
             DeviceRequest::Cpu => choice(DeviceKind::Cpu, "asked for".to_owned()),
             DeviceRequest::Cuda(n) => choice(DeviceKind::Cuda(n), format!("asked for: {}", gpu::find(n)?)),
-            DeviceRequest::Metal => {
-                Err(Refusal::new(Code::DeviceUnavailable, "device", "a device of this build", self.device))
-            }
+            DeviceRequest::Metal => staged_choice(DeviceKind::Metal, self),
+            DeviceRequest::Shim => staged_choice(DeviceKind::Shim, self),
             DeviceRequest::Auto => {
                 let (kind, why) = match self.only_cpu() {
                     Some(option) => (DeviceKind::Cpu, format!("{option} asked for, which not every GPU has")),
@@ -56,13 +55,19 @@ impl OpenOptions {
 
     /// An option that the processor honours always, and a GPU never or only for some models.
     fn only_cpu(&self) -> Option<String> {
-        let weights = self.weights.filter(|w| matches!(w, WeightFormat::Int8 | WeightFormat::Int4));
+        let weights =
+            self.weights.filter(|w| matches!(w, WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::F16));
         let kv = self.kv.filter(|kv| *kv == KvFormat::F16);
         weights
             .map(|w| format!("{w} weights"))
             .or_else(|| kv.map(|kv| format!("a KV cache of {kv}")))
             .or_else(|| self.threads.map(|n| format!("a number of threads ({n})")))
     }
+}
+
+/// A device that is used only when it is asked for.
+fn staged_choice(kind: DeviceKind, options: &OpenOptions) -> Result<DeviceChoice, Refusal> {
+    Ok(DeviceChoice { kind, reason: format!("asked for: {}", staged::find(kind, options)?) })
 }
 
 /// A refusal in a few words.

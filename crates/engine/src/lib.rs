@@ -47,6 +47,7 @@ mod request;
 pub mod sampling;
 mod scheduler;
 mod score;
+mod staged;
 mod stopping;
 mod text;
 
@@ -66,6 +67,7 @@ pub use request::{MAX_ALTERNATIVES, Request};
 pub use sampling::Sampling;
 pub use scheduler::{Load, MAX_SEQUENCES, Scheduler, SchedulerOptions, Session};
 pub use score::{Score, ScoreOptions};
+pub use tilewright_backend::execution::{Attention, Gemm};
 pub use tilewright_backend::{Cancel, DeviceKind, Kernels, KvFormat, Plan, Progress, Resident, Stage};
 pub use tilewright_model::{
     ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Refusal, RenderArgs, Specials,

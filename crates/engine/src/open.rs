@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use tilewright_backend::KvFormat;
+use tilewright_backend::execution::{Attention, Gemm};
 use tilewright_model::WeightFormat;
 
 use crate::Cache;
@@ -40,6 +41,8 @@ pub enum DeviceRequest {
     Cuda(usize),
     /// The Apple GPU.
     Metal,
+    /// The kernel texts of the Apple GPU run on the processor: for developers.
+    Shim,
 }
 
 impl fmt::Display for DeviceRequest {
@@ -49,6 +52,7 @@ impl fmt::Display for DeviceRequest {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Metal => f.write_str("metal"),
+            Self::Shim => f.write_str("shim"),
         }
     }
 }
@@ -56,18 +60,19 @@ impl fmt::Display for DeviceRequest {
 impl FromStr for DeviceRequest {
     type Err = String;
 
-    /// Reads `auto`, `cpu`, `cuda` (the first), `cuda:N` or `metal`.
+    /// Reads `auto`, `cpu`, `cuda` (the first), `cuda:N`, `metal` or `shim`.
     fn from_str(s: &str) -> Result<Self, String> {
         match s {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
             "metal" => Ok(Self::Metal),
+            "shim" => Ok(Self::Shim),
             _ => s
                 .strip_prefix("cuda:")
                 .and_then(|n| n.parse().ok())
                 .map(Self::Cuda)
-                .ok_or_else(|| format!("`{s}` is not one of auto, cpu, cuda, cuda:N, metal")),
+                .ok_or_else(|| format!("`{s}` is not one of auto, cpu, cuda, cuda:N, metal, shim")),
         }
     }
 }
@@ -87,6 +92,10 @@ pub struct OpenOptions {
     pub context: Option<usize>,
     /// Prompt tokens taken in one step.
     pub prefill_chunk: Option<usize>,
+    /// Attention of a prompt, on the devices metal and shim.
+    pub attention: Option<Attention>,
+    /// Tier of the products of a prompt, on the devices metal and shim.
+    pub gemm: Option<Gemm>,
     /// Where packed weights are kept between starts; those of the embedded model never are.
     pub cache: Cache,
 }

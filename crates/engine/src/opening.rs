@@ -7,16 +7,19 @@ use tilewright_backend::{DeviceKind, Plan, Progress};
 use tilewright_cpu::{CpuOptions, Host};
 use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
 
-use crate::{Engine, EngineParts, OpenOptions, Source, gpu};
+use crate::{Engine, EngineParts, OpenOptions, Source, gpu, staged};
 
 /// What opening would decide, from facts alone: no weights are read and nothing is put on a device.
 ///
 /// # Errors
 /// `device_option_invalid`, `out_of_memory`, or why the device asked for cannot be used.
 pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) -> Result<Plan, Refusal> {
-    match options.choose_device()?.kind {
+    let kind = options.choose_device()?.kind;
+    staged::check(kind, options)?;
+    match kind {
         DeviceKind::Cuda(n) => gpu::resolve_plan(n, config, stored, options),
-        DeviceKind::Cpu | DeviceKind::Metal | DeviceKind::Shim => {
+        DeviceKind::Metal | DeviceKind::Shim => staged::resolve_plan(kind, config, stored, options),
+        DeviceKind::Cpu => {
             tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
         }
     }
@@ -34,6 +37,7 @@ impl Engine {
     ) -> Result<Self, Refusal> {
         let start = Instant::now();
         let device = options.choose_device()?;
+        staged::check(device.kind, options)?;
         let checkpoint = match &source {
             Source::Embedded => Checkpoint::embedded()?,
             Source::Path(path) => Checkpoint::open(path)?,
@@ -45,7 +49,10 @@ impl Engine {
             .transpose()?;
         let resident = match device.kind {
             DeviceKind::Cuda(n) => gpu::open(n, &checkpoint, options, progress)?,
-            DeviceKind::Cpu | DeviceKind::Metal | DeviceKind::Shim => {
+            DeviceKind::Metal | DeviceKind::Shim => {
+                staged::open(device.kind, &checkpoint, options, progress)?
+            }
+            DeviceKind::Cpu => {
                 let mut cpu = cpu_options(options);
                 if source == Source::Embedded {
                     cpu.cache = None;

@@ -20,7 +20,7 @@ fn held_out_text_rises_no_more_than_each_format_may() {
     let held_out = &reference()["heldout"];
     let ids = ids(&held_out["ids"]);
     let stored = held_out["nll_per_token"].as_f64().unwrap();
-    let [f32, bf16, int8, int4] = WeightFormat::ALL.map(|weights| {
+    let [f32, bf16, int8, int4] = tilewright_cpu::FORMATS.map(|weights| {
         let engine = open(Source::Embedded, weights);
         assert_eq!(
             engine.plan().context as u64,
@@ -45,7 +45,7 @@ fn held_out_text_rises_no_more_than_each_format_may() {
 #[test]
 fn every_matrix_is_in_the_format() {
     let bits = |weights| 8.0 * open(Source::Embedded, weights).plan().bytes_per_token as f64 / 6_951_680.0;
-    let [f32, bf16, int8, int4] = WeightFormat::ALL.map(bits);
+    let [f32, bf16, int8, int4] = tilewright_cpu::FORMATS.map(bits);
     let near = |bits: f64, want: f64| (bits - want).abs() <= 0.05;
     assert!(
         near(f32, 32.0) && near(bf16, 16.0) && near(int8, 8.125) && near(int4, 4.25),

@@ -29,6 +29,8 @@ impl Format {
     pub const F16: Self = Self::Float(Scalar::F16);
     /// bf16.
     pub const BF16: Self = Self::Float(Scalar::Bf16);
+    /// f32 numbers that came from bf16, two to a word.
+    pub const PAIRS: Self = Self::Pairs;
     /// 8 bits, a scale for 128 columns.
     pub const INT8: Self = Self::Int8 { group: 128 };
     /// 4 bits, a scale for 64 columns.

@@ -6,8 +6,8 @@
 use std::ops::RangeInclusive;
 
 use tilewright_kernels::catalogue::Entry;
-use tilewright_kernels::prefill::int8::{self, Role};
-use tilewright_kernels::{Shape, attention, decode, prefill};
+use tilewright_kernels::prefill::tiers::{self, Role};
+use tilewright_kernels::{Format, Shape, attention, decode, prefill};
 use tilewright_tile::testing::mutate::{Mutant, census};
 use tilewright_tile::testing::trial::Trial;
 use tilewright_tile::{Kernel, verify};
@@ -103,10 +103,20 @@ fn of(
 
 /// Products whose scales are for groups of columns that a tile reaches beyond.
 fn small_groups() -> impl Iterator<Item = (Kernel, &'static Shape)> {
-    let tiers = [int8::original, int8::bm64, int8::vecload4, int8::msl, int8::splitk];
+    let tiers = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
     tiers.into_iter().flat_map(|tier| {
-        Role::ALL
-            .map(|role| (tier(&int8::Product { role, rows: 21, columns: 36, inner: 100, group: 8 }), &RAGGED))
+        Role::ALL.map(|role| {
+            (
+                tier(&tiers::Product {
+                    role,
+                    rows: 21,
+                    columns: 36,
+                    inner: 100,
+                    format: Format::Int8 { group: 8 },
+                }),
+                &RAGGED,
+            )
+        })
     })
 }
 

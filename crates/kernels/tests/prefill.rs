@@ -15,7 +15,8 @@ use common::session::{Loaded, valid};
 use common::{FIXTURES, Left, fixture, reference, shape, some_ids};
 use half::bf16;
 use tilewright_kernels::prefill::{
-    Attention, Chunk, ChunkedPrefill, Depth, Options, Path, Tier, int8_prefill, pieces, weights,
+    Attention, Batch, Chunk, ChunkedPrefill, Depth, Options, Path, Tier, batched as batched_pipeline, pieces,
+    weights,
 };
 use tilewright_kernels::{Format, Shape};
 use tilewright_model::reference::{Reference, ReferenceRun};
@@ -204,7 +205,8 @@ fn batched(checkpoint: &Checkpoint, count: usize, rows: u32, path: Path, tier: T
     let shape = shape(checkpoint, count);
     let loaded = Loaded::new(checkpoint, &shape, Format::INT8);
     let mut prompt = Prompt { loaded, shape, ids: some_ids(shape.vocab, count, 7) };
-    let mut runner = prompt.runner(int8_prefill(&shape, rows, path, tier).unwrap_or_else(|e| panic!("{e}")));
+    let mut runner = prompt
+        .runner(batched_pipeline(&shape, &Batch::int8(rows, path, tier)).unwrap_or_else(|e| panic!("{e}")));
     for piece in pieces(0, count as u32, rows) {
         prompt.run(&mut runner, piece.start, piece.valid, rows);
     }

@@ -54,6 +54,8 @@ pub enum WeightFormat {
     F32,
     /// bfloat16, lossless for checkpoints stored so.
     Bf16,
+    /// IEEE binary16, lossless for checkpoints stored so.
+    F16,
     /// 8-bit symmetric integers with one scale a group along the input dimension.
     Int8,
     /// 4-bit symmetric integers with one scale a group along the input dimension.
@@ -62,13 +64,14 @@ pub enum WeightFormat {
 
 impl WeightFormat {
     /// Every format, in the order they are documented.
-    pub const ALL: [Self; 4] = [Self::F32, Self::Bf16, Self::Int8, Self::Int4];
+    pub const ALL: [Self; 5] = [Self::F32, Self::Bf16, Self::F16, Self::Int8, Self::Int4];
 
     /// The name used on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
             Self::Bf16 => "bf16",
+            Self::F16 => "f16",
             Self::Int8 => "int8",
             Self::Int4 => "int4",
         }
@@ -88,6 +91,6 @@ impl FromStr for WeightFormat {
         Self::ALL
             .into_iter()
             .find(|f| f.name() == s)
-            .ok_or_else(|| format!("`{s}` is not one of f32, bf16, int8, int4"))
+            .ok_or_else(|| format!("`{s}` is not one of f32, bf16, f16, int8, int4"))
     }
 }

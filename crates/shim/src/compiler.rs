@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
 use crate::ShimError;
@@ -79,8 +80,10 @@ impl Compiler {
         if library.exists() {
             return Ok(library);
         }
-        // Others may be at the same work: everything is made aside and moved into place.
-        let aside = self.cache.join(format!("{key}.{}", process::id()));
+        // Others may be at the same work, in this process too: everything is made aside and moved into place.
+        static ASIDE: AtomicU64 = AtomicU64::new(0);
+        let number = ASIDE.fetch_add(1, Ordering::Relaxed);
+        let aside = self.cache.join(format!("{key}.{}.{number}", process::id()));
         let io = |what: &Path| {
             let what = what.display().to_string();
             move |error| ShimError::Io { what, error }

@@ -1,7 +1,9 @@
 //! Calling compiled text.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
 
@@ -46,10 +48,22 @@ impl Stop {
     }
 }
 
-/// A loaded library and the stacks of its fibers. One run at a time: its state is global.
+/// Held by whoever runs a library: its state is global, and all who load the same file share it.
+type Alone = Arc<Mutex<()>>;
+
+/// The lock of the library at `path`.
+fn alone(path: &Path) -> Alone {
+    static ALL: Mutex<BTreeMap<PathBuf, Alone>> = Mutex::new(BTreeMap::new());
+    // Two paths of one file have one lock; a file that is gone cannot be loaded either.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Arc::clone(ALL.lock().unwrap_or_else(PoisonError::into_inner).entry(path).or_default())
+}
+
+/// A loaded library and the stacks of its fibers.
 pub(crate) struct Functions {
     launchers: Vec<unsafe extern "C" fn(*mut Launch)>,
     stacks: Vec<u8>,
+    alone: Alone,
     /// Holds the code that `launchers` point into.
     _library: Library,
 }
@@ -65,7 +79,8 @@ impl Functions {
                 unsafe { library.get(format!("launch_{n}").as_bytes()).map(|symbol| *symbol) }
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { launchers, stacks: Vec::with_capacity(STACK * (MOST_THREADS + 1) + 64), _library: library })
+        let stacks = Vec::with_capacity(STACK * (MOST_THREADS + 1) + 64);
+        Ok(Self { launchers, stacks, alone: alone(path), _library: library })
     }
 
     /// Runs launcher `n`. `arguments` are addresses of buffers and of numbers, one a parameter.
@@ -81,6 +96,7 @@ impl Functions {
         threads: u32,
         backwards: bool,
     ) -> Result<(), Stop> {
+        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
         let start = self.stacks.as_mut_ptr();
         let mut launch = Launch {
             arguments: arguments.as_ptr(),
@@ -95,7 +111,7 @@ impl Functions {
             error: std::ptr::null(),
         };
         // SAFETY: the launcher reads and writes `launch`, the stacks, which are ours and large enough for the threads
-        // it accepts, its own statics, which `&mut self` keeps to one run, and what the caller vouches for.
+        // it accepts, its own statics, which the lock keeps to one run, and what the caller vouches for.
         unsafe { self.launchers[n](&raw mut launch) };
         if launch.error.is_null() {
             return Ok(());

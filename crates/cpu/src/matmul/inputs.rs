@@ -119,7 +119,7 @@ impl Kernel for Fill<'_> {
     fn run<S: Simd>(self, simd: S) {
         let mut slots = self.words[self.first..].iter_mut().step_by(self.stride);
         match self.layout.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => {
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => {
                 slots.zip(self.values).for_each(|(slot, value)| *slot = value.to_bits());
             }
             WeightFormat::Int8 | WeightFormat::Int4 => {

@@ -37,7 +37,7 @@ impl Layout {
     /// Inputs of a group: all of them where there are no groups.
     pub(super) fn group(self) -> usize {
         match self.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => self.cols,
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => self.cols,
             WeightFormat::Int8 => GROUP8,
             WeightFormat::Int4 => GROUP4,
         }
@@ -56,7 +56,7 @@ impl Layout {
     /// Lines of a panel.
     pub(super) fn panel_lines(self) -> usize {
         match self.format {
-            WeightFormat::F32 => 2 * self.cols,
+            WeightFormat::F32 | WeightFormat::F16 => 2 * self.cols,
             WeightFormat::Bf16 => self.cols,
             WeightFormat::Int8 => self.group_words().map(|words| 1 + 2 * words).sum(),
             WeightFormat::Int4 => self.group_words().map(|words| 1 + words).sum(),
@@ -67,7 +67,7 @@ impl Layout {
     /// first-level cache while many tiles go over it.
     pub(super) fn parts(self) -> impl Iterator<Item = Self> {
         let size = match self.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => 256,
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 256,
             WeightFormat::Int8 => 256,
             WeightFormat::Int4 => 512,
         };
@@ -83,7 +83,7 @@ impl Layout {
     /// quantised inputs, and these, four a word.
     pub(super) fn row_words(self) -> usize {
         match self.format {
-            WeightFormat::F32 | WeightFormat::Bf16 => self.cols,
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => self.cols,
             WeightFormat::Int8 | WeightFormat::Int4 => self.group_words().map(|words| 2 + words).sum(),
         }
     }

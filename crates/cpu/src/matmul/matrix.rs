@@ -109,7 +109,7 @@ impl Matrix {
         assert!(row < self.layout.rows && out.len() == self.layout.cols, "a row of the matrix");
         let (lines, row) = (self.panel(row / PANEL), row % PANEL);
         match self.layout.format {
-            WeightFormat::F32 => {
+            WeightFormat::F32 | WeightFormat::F16 => {
                 for (w, [low, high]) in out.iter_mut().zip(lines.as_chunks().0) {
                     let line: &Line = if row < 16 { low } else { high };
                     *w = f32::from_bits(u32::from_le_bytes(line.as_chunks().0[row % 16]));

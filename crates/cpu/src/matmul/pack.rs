@@ -15,7 +15,7 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 pub(super) fn pack(isa: Isa, layout: Layout, rows: &[f32], lines: &mut [Line]) {
     for (row, weights) in rows.chunks(layout.cols).enumerate() {
         match layout.format {
-            WeightFormat::F32 => {
+            WeightFormat::F32 | WeightFormat::F16 => {
                 for (pair, w) in lines.as_chunks_mut::<2>().0.iter_mut().zip(weights) {
                     put_word(&mut pair[row / LANES], row % LANES, w.to_bits());
                 }

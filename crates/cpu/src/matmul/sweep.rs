@@ -58,7 +58,7 @@ pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out
         .collect();
     let mut blocks = Block::cut(out, layout.rows, &rows, &cols);
     pool.for_each(&mut blocks, |block| match layout.format {
-        WeightFormat::F32 => run::<F32>(isa, matrix, inputs, block, add),
+        WeightFormat::F32 | WeightFormat::F16 => run::<F32>(isa, matrix, inputs, block, add),
         WeightFormat::Bf16 => run::<Bf16>(isa, matrix, inputs, block, add),
         WeightFormat::Int8 => run::<Int8>(isa, matrix, inputs, block, add),
         WeightFormat::Int4 => run::<Int4>(isa, matrix, inputs, block, add),
@@ -207,7 +207,7 @@ fn streams<S: Simd, P: Product, const N: usize>(
 /// The most rows of a tile of activations for `format`.
 pub(super) const fn most_rows<S: Simd>(format: WeightFormat) -> usize {
     match format {
-        WeightFormat::F32 | WeightFormat::Bf16 => S::FLOAT_ROWS,
+        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => S::FLOAT_ROWS,
         WeightFormat::Int8 => S::INT8_ROWS,
         WeightFormat::Int4 => S::INT4_ROWS,
     }

@@ -74,7 +74,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 fn cases() -> impl Strategy<Value = Case> {
     let rows = prop_oneof![1usize..100, Just(32), Just(96)];
     let cols = prop_oneof![1usize..300, Just(128), Just(576), Just(64)];
-    let format = prop::sample::select(WeightFormat::ALL.to_vec());
+    let format = prop::sample::select(crate::FORMATS.to_vec());
     (format, rows, cols, 1usize..30, any::<u64>()).prop_map(|(format, rows, cols, m, seed)| Case {
         format,
         rows,
@@ -120,7 +120,7 @@ proptest! {
                 let greatest = x.iter().fold(0.0f32, |a, b| a.max(b.abs()));
                 // An activation is off by half a step of at most greatest / 127; floats by a few roundings.
                 let step = match case.format {
-                    WeightFormat::F32 | WeightFormat::Bf16 => 1e-6 * greatest,
+                    WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 1e-6 * greatest,
                     WeightFormat::Int8 | WeightFormat::Int4 => greatest / 253.0,
                 };
                 let exact: f64 = w.iter().zip(x).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
@@ -145,7 +145,7 @@ proptest! {
             let greatest = weights.iter().fold(0.0f32, |a, b| a.max(b.abs()));
             for (got, want) in packed.iter().zip(weights) {
                 let bound = match case.format {
-                    WeightFormat::F32 => 0.0,
+                    WeightFormat::F32 | WeightFormat::F16 => 0.0,
                     WeightFormat::Bf16 => want.abs() / 256.0,
                     WeightFormat::Int8 => greatest / 252.0,
                     // The least square error may cut the extreme: at most from 9.5 steps to 7.
@@ -161,7 +161,7 @@ proptest! {
 #[test]
 fn every_number_of_rows() {
     let pool = Pool::new(2);
-    for format in WeightFormat::ALL {
+    for format in crate::FORMATS {
         let case = Case { format, rows: 70, cols: 200, m: 70, seed: 7 };
         for isa in Isa::available() {
             let matrix = case.matrix(&pool, isa);
@@ -177,7 +177,7 @@ fn every_number_of_rows() {
 #[test]
 fn sums_are_added_to_what_is_there() {
     let (pool, isa) = (Pool::new(2), Isa::detect());
-    for format in WeightFormat::ALL {
+    for format in crate::FORMATS {
         let case = Case { format, rows: 45, cols: 64, m: 3, seed: 1 };
         let matrix = case.matrix(&pool, isa);
         let product = case.product(&pool, isa, &matrix, 0..case.m);
@@ -211,7 +211,7 @@ fn bf16_weights_survive() {
 #[test]
 fn what_is_not_finite_stays_so() {
     let (pool, isa) = (Pool::new(1), Isa::detect());
-    for format in WeightFormat::ALL {
+    for format in crate::FORMATS {
         let case = Case { format, rows: 40, cols: 300, m: 4, seed: 5 };
         let matrix = case.matrix(&pool, isa);
         let clean = case.product(&pool, isa, &matrix, 0..case.m);
@@ -238,7 +238,7 @@ fn what_is_not_finite_stays_so() {
 #[test]
 fn extreme_weights_and_activations_stay_finite() {
     let (pool, isa) = (Pool::new(1), Isa::detect());
-    for format in WeightFormat::ALL {
+    for format in crate::FORMATS {
         for (weight, activation) in [(1e-38, 1e-38), (1e-42, 1.0), (0.0, 0.0), (1.0, 1e-42), (1e18, 1e18)] {
             let read = |_: Range<usize>, out: &mut [f32]| {
                 out.fill(weight);
@@ -261,7 +261,7 @@ fn extreme_weights_and_activations_stay_finite() {
 #[test]
 fn empty_shapes_are_harmless() {
     let (pool, isa) = (Pool::new(2), Isa::detect());
-    for format in WeightFormat::ALL {
+    for format in crate::FORMATS {
         for (rows, cols, m) in [(0, 4, 2), (4, 4, 0)] {
             let case = Case { format, rows, cols, m, seed: 0 };
             let matrix = case.matrix(&pool, isa);

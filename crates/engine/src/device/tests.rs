@@ -1,5 +1,8 @@
 //! Which device a request gets, and which are refused.
 
+use tilewright_backend::execution::{Attention, Gemm};
+use tilewright_model::Code;
+
 use super::*;
 
 #[test]
@@ -24,12 +27,32 @@ fn auto_honours_the_other_options() {
 
 #[test]
 fn a_device_that_cannot_be_used_is_refused_and_not_replaced() {
-    let refusal = DeviceRequest::Metal.choose().unwrap_err();
-    assert_eq!(refusal.code(), Code::DeviceUnavailable);
+    if !cfg!(target_os = "macos") {
+        let refusal = DeviceRequest::Metal.choose().unwrap_err();
+        assert_eq!(refusal.code(), Code::ShaderToolchainAbsent);
+    }
     for n in [0, 4096] {
         match DeviceRequest::Cuda(n).choose() {
             Ok(choice) => assert_eq!(choice.kind, DeviceKind::Cuda(n)),
             Err(refusal) => assert_eq!(refusal, gpu::find(n).unwrap_err()),
         }
     }
+}
+
+#[test]
+fn options_that_a_device_does_not_have_are_refused_together() {
+    let options = OpenOptions {
+        attention: Some(Attention::Off),
+        gemm: Some(Gemm::SplitK),
+        threads: Some(2),
+        ..OpenOptions::default()
+    };
+    let found = |kind| staged::check(kind, &options).unwrap_err();
+    for kind in [DeviceKind::Cpu, DeviceKind::Cuda(0)] {
+        assert_eq!((found(kind).code(), found(kind).findings().len()), (Code::DeviceOptionInvalid, 2));
+    }
+    for kind in [DeviceKind::Metal, DeviceKind::Shim] {
+        assert_eq!((found(kind).code(), found(kind).findings().len()), (Code::DeviceOptionInvalid, 1));
+    }
+    assert_eq!(staged::check(DeviceKind::Cpu, &OpenOptions::default()), Ok(()));
 }

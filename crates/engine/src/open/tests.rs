@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn device_requests_read_back_as_written() {
-    for text in ["auto", "cpu", "cuda:0", "cuda:3", "metal"] {
+    for text in ["auto", "cpu", "cuda:0", "cuda:3", "metal", "shim"] {
         assert_eq!(text.parse::<DeviceRequest>().unwrap().to_string(), text);
     }
     assert_eq!("cuda".parse(), Ok(DeviceRequest::Cuda(0)));

@@ -30,7 +30,7 @@ pub fn grouped(shape: &Shape, chunk: &Chunk) -> Kernel {
 
 fn body<'k>(k: &'k Builder, shape: &Shape, chunk: &Chunk) {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let (simds, blocks) = simd_groups(shape);
     let height = blocks * ROWS;
     let by_head = [head_dim, heads * head_dim, 1];

@@ -24,7 +24,7 @@ pub fn matrix_direct(shape: &Shape, chunk: &Chunk) -> Kernel {
 
 fn body<'k>(k: &'k Builder, shape: &Shape, chunk: &Chunk) {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let by_head = [head_dim, heads * head_dim, 1];
     let q = k.read::<f32>("q", [heads, rows, head_dim]).strides(by_head).stored(activations);
     let keys = k.read::<f32>("keys", [kv_heads, capacity, head_dim]).stored(cache);

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 ///
 /// 16 KiB for 32 queries, then for 16 keys and 16 values; with the bridge 19 KiB at heads of 128 in f32.
 pub fn matrix_reused(shape: &Shape, chunk: &Chunk) -> Kernel {
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let head_dim = shape.head_dim;
     let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32).alone();
     kernel(format!("matrix_attention_reused_{activations}"), launch, |k| {
@@ -54,7 +54,7 @@ pub fn matrix_reused(shape: &Shape, chunk: &Chunk) -> Kernel {
 ///
 /// 16 KiB for 32 queries and 8 KiB for 16 keys or values; with the bridge 27 KiB at heads of 128 in f32.
 pub fn matrix_separate(shape: &Shape, chunk: &Chunk) -> Kernel {
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let head_dim = shape.head_dim;
     let launch = Launch::grid([shape.heads, rows.div_ceil(BLOCK), 1]).threads(SIMD_GROUPS * 32).alone();
     kernel(format!("matrix_attention_separate_{activations}"), launch, |k| {

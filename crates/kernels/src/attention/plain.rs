@@ -14,7 +14,7 @@ const QUERIES: u32 = 8;
 /// Serves the path without tiled attention (f32 cache) and the one for any head width on the packed f16 cache.
 pub fn plain(shape: &Shape, chunk: &Chunk) -> Kernel {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let launch = Launch::grid([heads, rows.div_ceil(QUERIES), 1]).alone();
     kernel(format!("plain_attention_{cache}"), launch, |k| {
         let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);

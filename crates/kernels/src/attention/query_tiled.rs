@@ -24,7 +24,7 @@ pub fn query_tiled(shape: &Shape, chunk: &Chunk) -> Kernel {
 
 fn body<'k>(k: &'k Builder, shape: &Shape, chunk: &Chunk) {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, cache, .. } = *chunk;
     let q = k.read::<f32>("q", [rows, heads, head_dim]).stored(activations).guarded_axes(&[0, 2]);
     let keys = k.read::<f32>("keys", [kv_heads, capacity, head_dim]).stored(cache);
     let values = k.read::<f32>("values", [kv_heads, capacity, head_dim]).stored(cache);

@@ -83,7 +83,7 @@ type Build = fn(&Shape, &Chunk) -> Kernel;
 fn check(name: &str, build: Build, shapes: &[Shape], activations: Scalar, cache: Scalar, tolerance: f64) {
     for shape in shapes {
         for at in PLACES {
-            let chunk = Chunk { rows: at.rows, activations, cache };
+            let chunk = Chunk { cache, ..Chunk::new(at.rows, activations) };
             let out = outputs(build(shape, &chunk), &inputs(shape, at));
             let what = format!("{name} of {} x {}, {at:?}", shape.heads, shape.head_dim);
             assert_close(&what, &out["out"], &reference(shape, &chunk, at), tolerance);

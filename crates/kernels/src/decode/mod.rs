@@ -21,4 +21,4 @@ pub mod staged;
 pub use entries::{ENTRIES, PIPELINES};
 pub use megakernel::megakernel;
 pub use options::{Attention, Options};
-pub use staged::{Goal, staged};
+pub use staged::{Goal, staged, together};

@@ -36,12 +36,26 @@ pub enum Goal {
 /// # Errors
 /// A kernel that does not fit a device at this shape.
 pub fn staged(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
-    let mut plan = Plan::new(name, shape, options, goal);
-    let kernels = Kernels::new(shape, options)?;
+    build(Plan::new(name, shape, options, goal, Caches::One), options, goal)
+}
+
+/// The same for sequences that each have a cache of their own, `keys.0`, `values.0` and so on: weights are swept once for
+/// all, heads and attention take two launches (three with [`Attention::SplitKeys`]) a layer for each sequence, which may
+/// overlap.
+///
+/// # Errors
+/// A kernel that does not fit a device at this shape.
+pub fn together(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
+    build(Plan::new(name, shape, options, goal, Caches::Each), options, goal)
+}
+
+fn build(mut plan: Plan<'_>, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
+    let each = Options { sequences: plan.each(), ..*options };
+    let kernels = Kernels::new(plan.shape, options, &each)?;
     let m = plan.memory;
     let embed = Stage::new("embedding", &kernels.embed).read("control", m.control);
     plan.push(with_weights(embed, "embedding", m.embedding).write("x", m.x));
-    for layer in 0..shape.layers {
+    for layer in 0..plan.shape.layers {
         plan.layer(&kernels, layer);
     }
     if goal != Goal::Cache {
@@ -73,20 +87,21 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn new(shape: &Shape, options: &Options) -> Result<Self, Rejection> {
+    /// `each` is what heads and attention are built for: all sequences, or one.
+    fn new(shape: &Shape, options: &Options, each: &Options) -> Result<Self, Rejection> {
         let (attention, merge) = match options.attention {
-            Attention::SimdPerHead => (attention::simd_per_head(shape, options), None),
-            Attention::KeyParallel => (attention::key_parallel(shape, options), None),
+            Attention::SimdPerHead => (attention::simd_per_head(shape, each), None),
+            Attention::KeyParallel => (attention::key_parallel(shape, each), None),
             Attention::SplitKeys { parts } => {
-                let merge = attention::merge_parts(shape, options, parts);
-                (attention::split_keys(shape, options, parts), Some(verified(merge)?))
+                let merge = attention::merge_parts(shape, each, parts);
+                (attention::split_keys(shape, each, parts), Some(verified(merge)?))
             }
         };
         Ok(Self {
             embed: verified(rows::embed(shape, options))?,
             norm: verified(rows::norm(shape, options))?,
             qkv: verified(products::qkv(shape, options))?,
-            heads: verified(heads::heads(shape, options))?,
+            heads: verified(heads::heads(shape, each))?,
             attention: verified(attention)?,
             merge,
             output: verified(products::output(shape, options))?,
@@ -121,6 +136,22 @@ fn with_weights(stage: Stage, parameter: &str, weights: Weights) -> Stage {
     }
 }
 
+/// Who shares a cache.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caches {
+    /// All sequences.
+    One,
+    /// None: each sequence has its own.
+    Each,
+}
+
+/// Caches, and the sequences they are for.
+#[derive(Clone, Copy)]
+struct Cached {
+    keys: Region,
+    values: Region,
+}
+
 /// The resources of a step.
 #[derive(Clone, Copy)]
 struct Memory {
@@ -130,8 +161,6 @@ struct Memory {
     layers: Region,
     final_norm: Region,
     rotary: Region,
-    keys: Region,
-    values: Region,
     x: Region,
     h: Region,
     qkv: Region,
@@ -146,16 +175,19 @@ struct Plan<'a> {
     options: &'a Options,
     pack: LayerPack,
     memory: Memory,
+    /// One for all sequences, or one for each.
+    caches: Vec<Cached>,
     split: Option<[Region; 3]>,
     logits: Option<Region>,
 }
 
 impl<'a> Plan<'a> {
-    fn new(name: &str, shape: &'a Shape, options: &'a Options, goal: Goal) -> Self {
-        let mut pipeline = Pipeline::new(name, Order::Serial);
+    fn new(name: &str, shape: &'a Shape, options: &'a Options, goal: Goal, caches: Caches) -> Self {
+        // Only sequences with their own caches have launches that may overlap.
+        let order = if caches == Caches::One { Order::Serial } else { Order::Concurrent };
+        let mut pipeline = Pipeline::new(name, order);
         let pack = LayerPack::new(shape, options.weights);
         let (sequences, layers) = (u64::from(options.sequences), u64::from(shape.layers));
-        let cache = layers * cache_bytes(shape, options);
         let rotary = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
 
         let matrix = |pipeline: &mut Pipeline, name: &str| {
@@ -175,14 +207,25 @@ impl<'a> Plan<'a> {
             layers: named("layers", layers * pack.bytes(), ResourceKind::Input),
             final_norm: named("final_norm", norm.end(), ResourceKind::Input),
             rotary: named("rotary", rotary, ResourceKind::Input),
-            keys: named("keys", cache, ResourceKind::State),
-            values: named("values", cache, ResourceKind::State),
             x: named("x", vector(shape.hidden), ResourceKind::Scratch),
             h: named("h", vector(shape.hidden), ResourceKind::Scratch),
             qkv: named("qkv", vector(shape.qkv_width()), ResourceKind::Scratch),
             q: named("q", vector(shape.q_width()), ResourceKind::Scratch),
             mixed: named("mixed", vector(shape.q_width()), ResourceKind::Scratch),
             activation: named("activation", vector(shape.intermediate), ResourceKind::Scratch),
+        };
+        let caches = match caches {
+            Caches::One => {
+                let bytes = layers * cache_bytes(shape, options, options.sequences);
+                let mut cache = |name: &str| named(name, bytes, ResourceKind::State);
+                vec![Cached { keys: cache("keys"), values: cache("values") }]
+            }
+            Caches::Each => {
+                let bytes = layers * cache_bytes(shape, options, 1);
+                let mut cache = |name: &str, n| named(&format!("{name}.{n}"), bytes, ResourceKind::State);
+                let each = |n| Cached { keys: cache("keys", n), values: cache("values", n) };
+                (0..options.sequences).map(each).collect()
+            }
         };
         let split = match options.attention {
             Attention::SplitKeys { parts } => {
@@ -196,11 +239,24 @@ impl<'a> Plan<'a> {
             }
             Attention::SimdPerHead | Attention::KeyParallel => None,
         };
-        Self { pipeline, shape, options, pack, memory, split, logits: None }
+        Self { pipeline, shape, options, pack, memory, caches, split, logits: None }
     }
 
+    /// Adds a launch that waits for those before.
     fn push(&mut self, stage: Stage) {
+        self.pipeline.fence();
         self.pipeline.push(stage);
+    }
+
+    /// Adds launches that wait for those before, but not for each other.
+    fn push_all(&mut self, stages: Vec<Stage>) {
+        self.pipeline.fence();
+        stages.into_iter().for_each(|stage| self.pipeline.push(stage));
+    }
+
+    /// Sequences that share a cache.
+    fn each(&self) -> u32 {
+        if self.caches.len() > 1 { 1 } else { self.options.sequences }
     }
 
     /// The place of a tensor of a layer.
@@ -215,45 +271,70 @@ impl<'a> Plan<'a> {
         let stage = |name: &str, kernel: &Arc<Verified>| Stage::new(format!("{name}.{layer}"), kernel);
         let weights = |tensor| self.weights(layer, tensor);
         let vector = |tensor| weights(tensor).numbers;
-        let bytes = cache_bytes(self.shape, self.options);
-        let [keys, values] = [m.keys, m.values].map(|cache| cache.part(u64::from(layer) * bytes, bytes));
 
         let input_norm = stage("input_norm", &kernels.norm).read("w", vector(Tensor::InputNorm));
         let mut qkv = with_weights(stage("qkv", &kernels.qkv), "weights", weights(Tensor::Qkv));
         if self.shape.qkv_bias {
             qkv = qkv.read("bias", vector(Tensor::QkvBias));
         }
-        let mut heads = stage("heads", &kernels.heads).read("control", m.control).read("rotary", m.rotary);
-        if self.shape.qk_norm {
-            heads = heads.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
-        }
-        let attention = stage("attention", &kernels.attention)
-            .read("q", m.q)
-            .read("keys", keys)
-            .read("values", values)
-            .read("control", m.control);
         let output = with_weights(stage("output", &kernels.output), "weights", weights(Tensor::Output));
         let post_norm = stage("post_norm", &kernels.norm).read("w", vector(Tensor::PostNorm));
         let gate_up = with_weights(stage("gate_up", &kernels.gate_up), "weights", weights(Tensor::GateUp));
         let down = with_weights(stage("down", &kernels.down), "weights", weights(Tensor::Down));
+        let of_caches = self.attend(kernels, layer);
 
         self.push(input_norm.read("x", m.x).write("y", m.h));
         self.push(qkv.read("x", m.h).write("y", m.qkv));
-        self.push(heads.read("qkv", m.qkv).write("q", m.q).write("keys", keys).write("values", values));
-        match (self.split, &kernels.merge) {
-            (Some([maxima, sums, mixtures]), Some(merge)) => {
-                let merge = stage("merge", merge);
-                let merge = merge.read("maxima", maxima).read("sums", sums).read("mixtures", mixtures);
-                let split = attention.write("maxima", maxima).write("sums", sums);
-                self.push(split.write("mixtures", mixtures));
-                self.push(merge.write("mixed", m.mixed));
-            }
-            _ => self.push(attention.write("mixed", m.mixed)),
-        }
+        of_caches.into_iter().for_each(|stages| self.push_all(stages));
         self.push(output.read("x", m.mixed).update("y", m.x));
         self.push(post_norm.read("x", m.x).write("y", m.h));
         self.push(gate_up.read("x", m.h).write("activation", m.activation));
         self.push(down.read("x", m.activation).update("y", m.x));
+    }
+
+    /// What has to do with caches, for each of them: heads, attention, and where keys are split the merge.
+    fn attend(&self, kernels: &Kernels, layer: u32) -> Vec<Vec<Stage>> {
+        let (m, shape) = (self.memory, self.shape);
+        let (each, count) = (self.each(), self.caches.len() as u64);
+        let bytes = cache_bytes(shape, self.options, each);
+        let vector = |tensor| self.weights(layer, tensor).numbers;
+        let mut steps = vec![Vec::new(), Vec::new()];
+        if kernels.merge.is_some() {
+            steps.push(Vec::new());
+        }
+        for (n, cached) in (0..).zip(&self.caches) {
+            let stage = |what: &str, kernel: &Arc<Verified>| match count {
+                1 => Stage::new(format!("{what}.{layer}"), kernel),
+                _ => Stage::new(format!("{what}.{layer}.{n}"), kernel),
+            };
+            let mine = |region: Region| region.part(n * (region.bytes / count), region.bytes / count);
+            let [keys, values] =
+                [cached.keys, cached.values].map(|cache| cache.part(u64::from(layer) * bytes, bytes));
+            let control = mine(m.control);
+
+            let mut heads = stage("heads", &kernels.heads).read("control", control).read("rotary", m.rotary);
+            if shape.qk_norm {
+                heads = heads.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
+            }
+            let heads = heads.read("qkv", mine(m.qkv)).write("q", mine(m.q));
+            let attention = stage("attention", &kernels.attention)
+                .read("q", mine(m.q))
+                .read("keys", keys)
+                .read("values", values)
+                .read("control", control);
+            let mixed = mine(m.mixed);
+            steps[0].push(heads.write("keys", keys).write("values", values));
+            match (self.split.map(|regions| regions.map(mine)), &kernels.merge) {
+                (Some([maxima, sums, mixtures]), Some(merge)) => {
+                    let split = attention.write("maxima", maxima).write("sums", sums);
+                    let merge = stage("merge", merge).read("maxima", maxima).read("sums", sums);
+                    steps[1].push(split.write("mixtures", mixtures));
+                    steps[2].push(merge.read("mixtures", mixtures).write("mixed", mixed));
+                }
+                _ => steps[1].push(attention.write("mixed", mixed)),
+            }
+        }
+        steps
     }
 
     /// Final norm and vocabulary.
@@ -306,9 +387,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Bytes of the keys (or values) of one layer.
-fn cache_bytes(shape: &Shape, options: &Options) -> u64 {
+/// Bytes of the keys (or values) of one layer of some sequences.
+fn cache_bytes(shape: &Shape, options: &Options, sequences: u32) -> u64 {
     let Shape { kv_heads, capacity, head_dim, .. } = *shape;
-    let heads = u64::from(options.sequences) * u64::from(kv_heads);
+    let heads = u64::from(sequences) * u64::from(kv_heads);
     heads * u64::from(capacity) * u64::from(head_dim) * u64::from(options.cache.bytes())
 }

@@ -174,6 +174,6 @@ pub(super) fn grow<'k>(sum: Value<'k, f32>, weights: &Weights<'k>, x: &[Value<'k
 }
 
 /// The two f32 whose upper halves a word holds, the first in the low half (F76).
-fn unpack(pair: Value<'_, u32>) -> [Value<'_, f32>; 2] {
+pub(crate) fn unpack(pair: Value<'_, u32>) -> [Value<'_, f32>; 2] {
     [(pair << 16u32).bitcast(), (pair & 0xffff_0000u32).bitcast()]
 }

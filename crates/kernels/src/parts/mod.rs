@@ -12,3 +12,4 @@ pub use ahead::Ahead;
 pub use arithmetic::{Arithmetic, Exponential, silu};
 pub use head::HeadLanes;
 pub use matrix::Matrix;
+pub(crate) use matrix::unpack;

@@ -1,6 +1,6 @@
-//! The batched 8-bit prefill: eight stages a layer, 1 + 8 · layers + 2 launches from tokens to logits.
+//! The batched prefill: eight stages a layer, 1 + 8 · layers + 2 launches from tokens to logits.
 //!
-//! A plan names the attention path and the tier of the products. The path decides what the cache holds and so how the
+//! A plan names the attention path and the tier of each product. The path decides what the cache holds and so how the
 //! sequence is decoded afterwards:
 //!
 //! | path | attention | cache |
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tilewright_tile::verify::Rejection;
 use tilewright_tile::{Kernel, Order, Pipeline, ResourceKind, Scalar, Stage, verify};
 
-use super::int8::{self, Product, Role};
 use super::memory::{LayerWeights, Memory, Weights, cache_bytes, of_layer};
+use super::tiers::{self, Product, Role};
 use super::{CacheWrite, Chunk, rotate, rows};
 use crate::attention;
 use crate::decode;
@@ -112,57 +112,108 @@ impl Tier {
     /// The kernel of a product.
     pub fn kernel(self, product: &Product) -> Kernel {
         match self {
-            Self::Bm64 if product.role == Role::Qkv => int8::bm64(product),
-            Self::Original | Self::Bm64 => int8::original(product),
-            Self::Vecload4 => int8::vecload4(product),
-            Self::Msl => int8::msl(product),
-            Self::SplitK => int8::splitk(product),
+            Self::Bm64 if product.role == Role::Qkv => tiers::bm64(product),
+            Self::Original | Self::Bm64 => tiers::original(product),
+            Self::Vecload4 => tiers::vecload4(product),
+            Self::Msl => tiers::msl(product),
+            Self::SplitK => tiers::splitk(product),
         }
     }
 }
 
-/// The launches of one run of up to `rows` rows: embedding, eight a layer, norm and vocabulary of the last row.
+/// A run of the batched prefill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Batch {
+    /// Rows there is room for, 1 to [`MAX_ROWS`].
+    pub rows: u32,
+    /// Attention.
+    pub path: Path,
+    /// Tier of the query, key and value projection.
+    pub qkv: Tier,
+    /// Tier of the products added to the residual stream.
+    pub accumulate: Tier,
+    /// Tier of the gate and up projections.
+    pub swiglu: Tier,
+    /// How the matrices are stored.
+    pub weights: Format,
+}
+
+impl Batch {
+    /// 8-bit weights, one tier for every product.
+    pub const fn int8(rows: u32, path: Path, tier: Tier) -> Self {
+        Self { rows, path, qkv: tier, accumulate: tier, swiglu: tier, weights: Format::INT8 }
+    }
+
+    /// The tier of a product.
+    pub const fn tier(&self, role: Role) -> Tier {
+        match role {
+            Role::Qkv => self.qkv,
+            Role::Output | Role::Down => self.accumulate,
+            Role::GateUp => self.swiglu,
+        }
+    }
+
+    /// What attention reads.
+    const fn chunk(&self) -> Chunk {
+        let (rows, vectors, cache) = (self.rows, self.weights.vectors(), self.path.cache());
+        Chunk { rows, activations: Scalar::F32, vectors, cache }
+    }
+
+    fn name(&self) -> String {
+        let (path, Self { qkv, accumulate, swiglu, .. }) = (self.path.name(), *self);
+        let tiers = match qkv == accumulate && accumulate == swiglu {
+            true => qkv.name().to_owned(),
+            false => [qkv, accumulate, swiglu].map(Tier::name).join("_"),
+        };
+        format!("{}_prefill_{path}_{tiers}", self.weights.name())
+    }
+}
+
+/// Norms and rotation round products before they add.
+const ARITHMETIC: Arithmetic = Arithmetic::Separate;
+
+/// The launches of one run of up to `batch.rows` rows: embedding, eight a layer, norm and vocabulary of the last row.
 ///
-/// `control` holds the position of the first row and how many rows hold tokens.
+/// `control` holds the position of the first row and how many rows hold tokens. The residual stream is left in `x`.
 ///
 /// # Errors
 /// A kernel that is refused at this shape.
-pub fn int8_prefill(shape: &Shape, rows: u32, path: Path, tier: Tier) -> Result<Pipeline, Rejection> {
+pub fn batched(shape: &Shape, batch: &Batch) -> Result<Pipeline, Rejection> {
+    let Batch { rows, path, weights: format, .. } = *batch;
     let mirrored = path == Path::GroupedMirror;
-    let arithmetic = Arithmetic::Separate;
-    // What attention reads, and what is called `keys` and `values`: with a mirror the latter is the f32 copy.
-    let chunk = Chunk { rows, activations: Scalar::F32, cache: path.cache() };
+    // `chunk` is what attention reads, `kept` what is called `keys` and `values`: with a mirror that is the f32 copy.
+    let chunk = batch.chunk();
     let kept = Chunk { cache: if mirrored { Scalar::F32 } else { path.cache() }, ..chunk };
     let write = if mirrored { CacheWrite::Mirrored } else { CacheWrite::One };
     let accept = |kernel| verify(kernel).map(Arc::new);
-    let product = |role| accept(tier.kernel(&Product::new(shape, role, rows)));
-    let embed_kernel = accept(rows::embed(shape, &chunk, Format::INT8))?;
-    let norm_kernel = accept(rows::rms_norm(shape, &chunk, arithmetic))?;
-    let heads_kernel = accept(rotate(shape, &kept, arithmetic, write))?;
+    let product = |role| accept(batch.tier(role).kernel(&Product::new(shape, role, rows, format)));
+    let embed_kernel = accept(rows::embed(shape, &chunk, format))?;
+    let norm_kernel = accept(rows::rms_norm(shape, &chunk, ARITHMETIC))?;
+    let heads_kernel = accept(rotate(shape, &kept, ARITHMETIC, write))?;
     let attention_kernel = accept(path.kernel(shape, &chunk))?;
     let qkv_kernel = product(Role::Qkv)?;
     let output_kernel = product(Role::Output)?;
     let gate_up_kernel = product(Role::GateUp)?;
     let down_kernel = product(Role::Down)?;
-    let last_kernel = accept(rows::last_norm(shape, &chunk, arithmetic))?;
-    let vocabulary_kernel = accept(decode::products::vocabulary(shape, &decode::Options::INT8))?;
+    let last_kernel = accept(rows::last_norm(shape, &chunk, ARITHMETIC))?;
+    let options = decode::Options::of(format, Scalar::F32);
+    let vocabulary_kernel = accept(decode::products::vocabulary(shape, &options))?;
 
-    let mut p = Pipeline::new(format!("int8_prefill_{}_{}", path.name(), tier.name()), Order::Serial);
-    let m = Memory::new(&mut p, shape, &kept, Format::INT8, false);
+    let mut p = Pipeline::new(batch.name(), Order::Serial);
+    let m = Memory::new(&mut p, shape, &kept, format, true);
     let packed = mirrored.then(|| {
         let bytes = cache_bytes(shape, Scalar::F16) * u64::from(shape.layers);
         ["packed_keys", "packed_values"].map(|name| p.resource(name, bytes, ResourceKind::State))
     });
-    let final_norm = p.resource("final_norm", u64::from(shape.hidden) * 4, ResourceKind::Input);
-    let head =
-        if shape.tied { m.embedding } else { Weights::vocabulary(&mut p, "head", shape, Format::INT8) };
+    let final_norm = p.resource("final_norm", chunk.vector_bytes(shape.hidden), ResourceKind::Input);
+    let head = if shape.tied { m.embedding } else { Weights::vocabulary(&mut p, "head", shape, format) };
     let last = p.resource("last", u64::from(shape.hidden) * 4, ResourceKind::Scratch);
     let logits = p.resource("logits", u64::from(shape.vocab) * 4, ResourceKind::Output);
 
     let embed = Stage::new("embed", &embed_kernel).read("tokens", m.tokens).read("control", m.control);
     p.push(m.embedding.bind(embed, "embedding").write("x", m.x));
     for layer in 0..shape.layers {
-        let weights = LayerWeights::new(shape, Format::INT8, m.layers, layer);
+        let weights = LayerWeights::new(shape, format, m.layers, layer);
         let stage = |what: &str, kernel| Stage::new(format!("{what}.{layer}"), kernel);
         let norm = |what, tensor| {
             let stage = stage(what, &norm_kernel).read("x", m.x).read("w", weights.vector(tensor));
@@ -195,5 +246,29 @@ pub fn int8_prefill(shape: &Shape, rows: u32, path: Path, tier: Tier) -> Result<
     p.push(norm.read("w", final_norm).write("y", last));
     let vocabulary = head.bind(Stage::new("vocabulary", &vocabulary_kernel), "weights");
     p.push(vocabulary.read("x", last).write("y", logits));
+    Ok(p)
+}
+
+/// From the residual stream a run leaves to the logits of `rows` of its rows, in two launches. They have the bits of the
+/// run's own logits.
+///
+/// # Errors
+/// A kernel that is refused at this shape.
+pub fn row_logits(shape: &Shape, rows: u32, format: Format) -> Result<Pipeline, Rejection> {
+    let chunk = Chunk { vectors: format.vectors(), ..Chunk::new(rows, Scalar::F32) };
+    let accept = |kernel| verify(kernel).map(Arc::new);
+    let norm = accept(rows::rms_norm(shape, &chunk, ARITHMETIC))?;
+    let options = decode::Options::of(format, Scalar::F32).sequences(rows);
+    let vocabulary = accept(decode::products::vocabulary(shape, &options))?;
+
+    let mut p = Pipeline::new(format!("{}_row_logits_{rows}", format.name()), Order::Serial);
+    let x = p.resource("x", chunk.bytes(shape.hidden), ResourceKind::State);
+    let final_norm = p.resource("final_norm", chunk.vector_bytes(shape.hidden), ResourceKind::Input);
+    let head = if shape.tied { "embedding" } else { "head" };
+    let head = Weights::vocabulary(&mut p, head, shape, format);
+    let h = p.resource("h", chunk.bytes(shape.hidden), ResourceKind::Scratch);
+    let logits = p.resource("logits", chunk.bytes(shape.vocab), ResourceKind::Output);
+    p.push(Stage::new("final_norm", &norm).read("x", x).read("w", final_norm).write("y", h));
+    p.push(head.bind(Stage::new("vocabulary", &vocabulary), "weights").read("x", h).write("y", logits));
     Ok(p)
 }

@@ -14,6 +14,8 @@ pub struct Chunk {
     pub rows: u32,
     /// How activations (and float weights) are stored.
     pub activations: Scalar,
+    /// How norms and biases are stored.
+    pub vectors: Scalar,
     /// How keys and values are stored.
     pub cache: Scalar,
 }
@@ -24,12 +26,17 @@ impl Chunk {
 
     /// A chunk with weights, activations and cache in one type.
     pub const fn new(rows: u32, storage: Scalar) -> Self {
-        Self { rows, activations: storage, cache: storage }
+        Self { rows, activations: storage, vectors: storage, cache: storage }
     }
 
     /// Bytes of activations of `width` columns.
     pub(crate) fn bytes(&self, width: u32) -> u64 {
         u64::from(self.rows) * u64::from(width) * u64::from(self.activations.bytes())
+    }
+
+    /// Bytes of a vector of `width` weights.
+    pub(crate) fn vector_bytes(&self, width: u32) -> u64 {
+        u64::from(width) * u64::from(self.vectors.bytes())
     }
 
     /// Where the chunk lies: the position of its first row and how many rows hold tokens.

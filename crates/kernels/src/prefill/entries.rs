@@ -2,11 +2,12 @@
 
 use tilewright_tile::Scalar;
 
+use super::batched::MAX_ROWS;
 use super::chunked::{Attention, ChunkedPrefill, Options};
-use super::int8::{self, Role};
 use super::matmul::{Depth, Product, matmul};
 use super::rotate::{CacheWrite, rotate};
-use super::{Chunk, Path, Tier, batched, int8_prefill, rows};
+use super::tiers::{self, Role};
+use super::{Batch, Chunk, Path, Tier, batched, rows};
 use crate::catalogue::{Entry, PipelineEntry, Variant};
 use crate::format::Format;
 use crate::layout::Tensor;
@@ -25,7 +26,7 @@ pub(crate) const fn chunk(shape: &Shape, storage: Scalar) -> Chunk {
 
 /// Rows of a run of the batched prefill in the catalogue.
 const fn batch_rows(shape: &Shape) -> u32 {
-    if shape.capacity < batched::MAX_ROWS { shape.capacity } else { batched::MAX_ROWS }
+    if shape.capacity < MAX_ROWS { shape.capacity } else { MAX_ROWS }
 }
 
 /// Widths that the four-wide accesses of rows and projections divide.
@@ -79,11 +80,33 @@ macro_rules! products {
     ($tier:ident: $($name:literal => $role:ident),* $(,)?) => {
         &[$(Variant {
             name: $name,
-            build: |shape| int8::$tier(&int8::Product::new(shape, Role::$role, batch_rows(shape))),
+            build: |shape| tiers::$tier(&tiers::Product::new(shape, Role::$role, batch_rows(shape), Format::INT8)),
         }),*]
     };
     ($tier:ident) => {
         products!($tier: "qkv" => Qkv, "accumulate_output" => Output, "swiglu" => GateUp, "accumulate_down" => Down)
+    };
+}
+
+/// A product of each tier, in one role, with matrices in another format.
+macro_rules! other_products {
+    ($format:ident) => {
+        other_products!($format:
+            "original_qkv" => original Qkv,
+            "bm64_qkv" => bm64 Qkv,
+            "vecload4_accumulate_output" => vecload4 Output,
+            "msl_swiglu" => msl GateUp,
+            "splitk_accumulate_down" => splitk Down,
+        )
+    };
+    ($format:ident: $($name:literal => $tier:ident $role:ident),* $(,)?) => {
+        &[$(Variant {
+            name: $name,
+            build: |shape| {
+                let format = Format::$format;
+                tiers::$tier(&tiers::Product::new(shape, Role::$role, batch_rows(shape), format))
+            },
+        }),*]
     };
 }
 
@@ -236,6 +259,34 @@ pub const ENTRIES: &[Entry] = &[
         fits,
         variants: products!(splitk),
     },
+    Entry {
+        name: "f32_matmul",
+        summary: "Products of a chunk's rows with f32 matrices, one of each tier.",
+        items: &[],
+        fits,
+        variants: other_products!(F32),
+    },
+    Entry {
+        name: "f16_matmul",
+        summary: "Products of a chunk's rows with f16 matrices, one of each tier.",
+        items: &[],
+        fits,
+        variants: other_products!(F16),
+    },
+    Entry {
+        name: "pairs_matmul",
+        summary: "Products of a chunk's rows with lossless packed matrices, one of each tier.",
+        items: &[],
+        fits,
+        variants: other_products!(PAIRS),
+    },
+    Entry {
+        name: "int4_matmul",
+        summary: "Products of a chunk's rows with 4-bit matrices, one of each tier.",
+        items: &[],
+        fits,
+        variants: other_products!(INT4),
+    },
 ];
 
 fn heads(
@@ -244,7 +295,7 @@ fn heads(
     cache: Scalar,
     arithmetic: Arithmetic,
 ) -> tilewright_tile::Kernel {
-    let chunk = Chunk { activations, cache, ..chunk(shape, activations) };
+    let chunk = Chunk { cache, ..chunk(shape, activations) };
     rotate(shape, &chunk, arithmetic, CacheWrite::One)
 }
 
@@ -269,7 +320,7 @@ macro_rules! batches {
             summary: "A run of up to 2,048 tokens to logits, 8-bit weights.",
             items: &[],
             fits: |shape| fits(shape) && Path::$path.fits(shape),
-            build: |shape| int8_prefill(shape, batch_rows(shape), Path::$path, Tier::$tier),
+            build: |shape| batched(shape, &Batch::int8(batch_rows(shape), Path::$path, Tier::$tier)),
         }
     };
 }

@@ -5,7 +5,6 @@ pub mod chunk;
 pub mod chunked;
 pub(crate) mod entries;
 mod fragments;
-pub mod int8;
 pub mod matmul;
 mod memory;
 pub mod prompt;
@@ -15,9 +14,10 @@ pub mod rows;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+pub mod tiers;
 pub mod weights;
 
-pub use batched::{Path, Tier, int8_prefill};
+pub use batched::{Batch, Path, Tier, batched, row_logits};
 pub use chunk::Chunk;
 pub use chunked::{Attention, ChunkedPrefill, Options, PrefillError};
 pub use entries::{ENTRIES, PIPELINES};

@@ -21,22 +21,26 @@ pub enum CacheWrite {
 ///
 /// One threadgroup a row, one SIMD group a head. Padding is zero in `q` and not cached (D46).
 pub fn rotate(shape: &Shape, chunk: &Chunk, arithmetic: Arithmetic, write: CacheWrite) -> Kernel {
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { activations, vectors, cache, rows } = *chunk;
     let kept = if cache == activations { String::new() } else { format!("_cache_{cache}") };
     let mirror = if write == CacheWrite::Mirrored { "_mirrored" } else { "" };
     let separate = if arithmetic == Arithmetic::Separate { "_separate" } else { "" };
-    let name = format!("prefill_heads_{activations}{kept}{mirror}{separate}");
+    let vectors = match (shape.qk_norm || shape.qkv_bias) && vectors != activations {
+        true => format!("_weights_{vectors}"),
+        false => String::new(),
+    };
+    let name = format!("prefill_heads_{activations}{kept}{mirror}{separate}{vectors}");
     kernel(name, Launch::rows(rows), |k| body(k, shape, chunk, arithmetic, write))
 }
 
 fn body<'k>(k: &'k Builder, shape: &Shape, chunk: &Chunk, arithmetic: Arithmetic, write: CacheWrite) {
     let Shape { heads, kv_heads, head_dim, capacity, .. } = *shape;
-    let Chunk { rows, activations, cache } = *chunk;
+    let Chunk { rows, activations, vectors, cache } = *chunk;
     let (all, pairs) = (heads + 2 * kv_heads, shape.pairs());
     let qkv = k.read::<f32>("qkv", [rows, all, head_dim]).stored(activations);
-    let vector = |has: bool, name: &str| has.then(|| k.read::<f32>(name, [head_dim]).stored(activations));
+    let vector = |has: bool, name: &str| has.then(|| k.read::<f32>(name, [head_dim]).stored(vectors));
     let (q_norm, k_norm) = (vector(shape.qk_norm, "q_norm"), vector(shape.qk_norm, "k_norm"));
-    let bias = shape.qkv_bias.then(|| k.read::<f32>("bias", [all, head_dim]).stored(activations));
+    let bias = shape.qkv_bias.then(|| k.read::<f32>("bias", [all, head_dim]).stored(vectors));
     let rotary = k.read::<f32>("rotary", [capacity, pairs, 2]).guarded_axes(&[0]);
     let control = k.read::<i32>("control", [2]);
     let q = k.write::<f32>("q", [rows, heads, head_dim]).stored(activations);

@@ -17,7 +17,11 @@ fn by_row(rows: u32, units: u32) -> Launch {
 /// Name of a kernel with its storage and what differs from the usual.
 fn name(base: &str, chunk: &Chunk, arithmetic: Arithmetic) -> String {
     let suffix = if arithmetic == Arithmetic::Separate { "_separate" } else { "" };
-    format!("{base}_{}{suffix}", chunk.activations)
+    let vectors = match chunk.vectors == chunk.activations {
+        true => String::new(),
+        false => format!("_weights_{}", chunk.vectors),
+    };
+    format!("{base}_{}{suffix}{vectors}", chunk.activations)
 }
 
 /// `x[row] = embedding[token[row]]`, zero in padding. The embedding is stored as `format`.
@@ -50,11 +54,11 @@ pub fn embed(shape: &Shape, chunk: &Chunk, format: Format) -> Kernel {
 /// is precise (D53).
 pub fn rms_norm(shape: &Shape, chunk: &Chunk, arithmetic: Arithmetic) -> Kernel {
     let width = shape.hidden;
-    let Chunk { rows, activations, .. } = *chunk;
+    let Chunk { rows, activations, vectors, .. } = *chunk;
     let launch = Launch::rows(rows).threads(norm::threads(width));
     kernel(name("prefill_norm", chunk, arithmetic), launch, |k| {
         let x = k.read::<f32>("x", [rows, width]).stored(activations);
-        let w = k.read::<f32>("w", [width]).stored(activations);
+        let w = k.read::<f32>("w", [width]).stored(vectors);
         let y = k.write::<f32>("y", [rows, width]).stored(activations);
 
         norm_row(k, x.slice(k.group_id()), w, y.slice(k.group_id()), shape.norm_eps, arithmetic);
@@ -64,11 +68,11 @@ pub fn rms_norm(shape: &Shape, chunk: &Chunk, arithmetic: Arithmetic) -> Kernel 
 /// The norm of the last row that holds a token, the only one that reaches the vocabulary.
 pub fn last_norm(shape: &Shape, chunk: &Chunk, arithmetic: Arithmetic) -> Kernel {
     let width = shape.hidden;
-    let Chunk { rows, activations, .. } = *chunk;
+    let Chunk { rows, activations, vectors, .. } = *chunk;
     let launch = Launch::rows(1).threads(norm::threads(width));
     kernel(name("prefill_last_norm", chunk, arithmetic), launch, |k| {
         let x = k.read::<f32>("x", [rows, width]).stored(activations);
-        let w = k.read::<f32>("w", [width]).stored(activations);
+        let w = k.read::<f32>("w", [width]).stored(vectors);
         let control = k.read::<i32>("control", [2]);
         let y = k.write::<f32>("y", [width]).stored(activations);
 

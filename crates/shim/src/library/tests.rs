@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use tilewright_tile::interp::{Bound, Dispatch, Memory};
 use tilewright_tile::testing::examples::{gemm, gemv, rms_norm};
 use tilewright_tile::testing::trial::Trial;
 use tilewright_tile::{Kernel, Scalar, emit, verify};
@@ -98,4 +99,35 @@ fn a_text_that_is_refused_is_compiled_in_no_other_way() {
     assert!(error.to_string().contains("simd_some"), "{error}");
     let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.path());
     assert!(left.into_iter().all(|path| path.extension().is_none_or(|e| e != "so")));
+}
+
+#[test]
+fn two_libraries_of_one_text_run_on_two_threads_as_on_one() {
+    let compiler = match Compiler::find(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/shim")) {
+        Ok(compiler) => compiler,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    let build = || {
+        let kernel = tilewright_tile::kernel("both", tilewright_tile::Launch::rows(64), |k| {
+            let out = k.write::<f32>("out", [64, 256]);
+            let shared = k.scratch::<f32>("shared", [256]);
+            shared.set([k.thread()], k.thread().f32());
+            k.barrier();
+            out.set((k.group_id(), k.thread()), shared.at([255 - k.thread()]));
+        });
+        tilewright_tile::verify(kernel).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let run = || {
+        let library = Library::compile(&compiler, Language::Msl, vec![build()]).unwrap();
+        let mut memory = Memory::new();
+        let out = memory.poison(64 * 256 * 4);
+        let bound = [Bound::Buffer(memory.whole(out))];
+        for _ in 0..20 {
+            let dispatch = Dispatch { groups: [64, 1, 1], bound: &bound };
+            library.run(0, &mut memory, &dispatch, Order::Forwards).unwrap();
+        }
+        let values = memory.read_f32(out, tilewright_tile::Scalar::F32);
+        assert!(values.iter().enumerate().all(|(n, &v)| v == (255 - n % 256) as f32));
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(run))));
 }

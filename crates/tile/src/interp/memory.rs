@@ -239,6 +239,11 @@ impl Memory {
         self.buffers[part.buffer.0].forget_range(part.offset as usize, part.bytes as usize);
     }
 
+    /// Gives the bytes of a buffer back; it is empty then.
+    pub fn release(&mut self, buffer: BufferId) {
+        self.buffers[buffer.0] = Bytes::default();
+    }
+
     /// The elements of a buffer as f32, NaN where nothing was written.
     pub fn read_f32(&self, buffer: BufferId, scalar: Scalar) -> Vec<f32> {
         let bytes = &self.buffers[buffer.0];

@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tilewright_backend::KvFormat;
-use tilewright_engine::{Cache, DeviceRequest, OpenOptions, Source};
+use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source};
 use tilewright_model::WeightFormat;
 
 /// Flags about the model and the device.
@@ -17,7 +18,7 @@ pub(crate) struct ModelFlags {
     #[arg(short, long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 
-    /// Device: auto, cpu, cuda, cuda:N or metal. No other device is used in its place
+    /// Device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceRequest,
 
@@ -36,6 +37,14 @@ pub(crate) struct ModelFlags {
     /// Prompt tokens taken in one step [default: chosen by the device]
     #[arg(long, value_name = "N")]
     pub prefill_chunk: Option<NonZeroUsize>,
+
+    /// Attention of a prompt, on the devices metal and shim [default: by the model's heads]
+    #[arg(long, value_name = "PATH", value_parser = named::<Attention>(Attention::ALL, Attention::name))]
+    pub attention: Option<Attention>,
+
+    /// Tier of the products of a prompt, on the devices metal and shim [default: msl_parity]
+    #[arg(long, value_name = "TIER", value_parser = named::<Gemm>(Gemm::ALL, Gemm::name))]
+    pub gemm: Option<Gemm>,
 
     /// Worker threads [default: one for each core]
     #[arg(short, long, value_name = "N")]
@@ -70,6 +79,8 @@ impl ModelFlags {
                 weights: self.weights,
                 kv: self.kv_dtype,
                 threads: self.threads.map(NonZeroUsize::get),
+                attention: self.attention,
+                gemm: self.gemm,
                 context: self.ctx.filter(|positions| *positions > 0),
                 prefill_chunk: self.prefill_chunk.map(NonZeroUsize::get),
                 cache: match self.cache {
@@ -85,6 +96,14 @@ impl ModelFlags {
 fn weight_formats() -> impl TypedValueParser<Value = WeightFormat> {
     PossibleValuesParser::new(WeightFormat::ALL.map(WeightFormat::name))
         .try_map(|name| name.parse::<WeightFormat>())
+}
+
+/// The values of a choice by their names.
+fn named<T>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).try_map(|name| name.parse::<T>())
 }
 
 fn kv_formats() -> impl TypedValueParser<Value = KvFormat> {

@@ -1,7 +1,7 @@
 //! The batched prefill: budgets of every plan.
 
 use crate::prefill::batched::MAX_ROWS;
-use crate::prefill::{Path, Tier, int8_prefill};
+use crate::prefill::{Batch, Path, Tier, batched};
 use crate::shape::Shape;
 
 #[test]
@@ -9,19 +9,19 @@ fn every_plan_takes_one_and_eight_a_layer_and_two_launches() {
     let shape = Shape::QWEN3_TINY;
     for path in Path::ALL {
         for tier in Tier::ALL {
-            let pipeline = int8_prefill(&shape, 16, path, tier).unwrap_or_else(|e| panic!("{e}"));
+            let pipeline = batched(&shape, &Batch::int8(16, path, tier)).unwrap_or_else(|e| panic!("{e}"));
             let pipeline = pipeline.verify().unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(pipeline.dispatches(), 19, "{}", pipeline.name());
         }
     }
-    let published = int8_prefill(&Shape::QWEN3_0_6B, MAX_ROWS, Path::Off, Tier::Original).unwrap();
+    let published = batched(&Shape::QWEN3_0_6B, &Batch::int8(MAX_ROWS, Path::Off, Tier::Original)).unwrap();
     assert_eq!(published.dispatches(), 227);
 }
 
 #[test]
 fn plans_differ_in_the_text_of_the_kernels_they_name() {
     let kernels = |path, tier| -> Vec<String> {
-        let pipeline = int8_prefill(&Shape::QWEN3_TINY, 16, path, tier).unwrap();
+        let pipeline = batched(&Shape::QWEN3_TINY, &Batch::int8(16, path, tier)).unwrap();
         pipeline.stages().iter().map(|stage| stage.kernel.name().to_owned()).collect()
     };
     let off = kernels(Path::Off, Tier::Original);

@@ -4,8 +4,8 @@ use tilewright_tile::{Kernel, Scalar};
 
 use crate::format::Format;
 use crate::parts::Exponential;
-use crate::prefill::int8::{self, Role};
 use crate::prefill::testing::{Data, assert_close, kept, noise, outputs};
+use crate::prefill::tiers::{self, Role};
 use crate::prefill::{Depth, Product, matmul};
 
 /// `a[rows, inner] · b[inner, columns]`.
@@ -37,23 +37,57 @@ fn matmul_multiplies_whole_and_partial_tiles() {
     }
 }
 
-/// Codes and scales of `[parts * columns, inner]`, and the numbers they stand for.
-fn matrix(rows: u32, product: &int8::Product) -> (Vec<i8>, Vec<f32>, Vec<f64>) {
-    let (inner, group) = (product.inner as usize, product.group as usize);
-    let codes: Vec<i8> = noise(rows * product.inner, 2).iter().map(|v| (v * 127.0) as i8).collect();
-    let scales = noise(rows * product.inner.div_ceil(product.group), 3);
-    let scales: Vec<f32> = scales.iter().map(|s| (s.abs() + 0.1) / 127.0).collect();
-    let kept_scales = kept(&scales, Format::SCALE);
-    let per_row = inner.div_ceil(group);
-    let number = |n: usize| f64::from(codes[n]) * kept_scales[n / inner * per_row + n % inner / group];
-    let numbers = (0..codes.len()).map(number).collect();
-    (codes, scales, numbers)
+/// A matrix of `[rows, inner]` as its format stores it, and the numbers that stands for.
+struct Stored {
+    weights: Data,
+    scales: Option<Data>,
+    numbers: Vec<f64>,
 }
 
-fn int8_case(product: &int8::Product) -> (Vec<(&'static str, Data)>, Vec<f64>) {
-    let int8::Product { role, rows, columns, inner, .. } = *product;
+fn stored(rows: u32, inner: u32, format: Format) -> Stored {
+    let noise_of = |seed| noise(rows * inner, seed);
+    match format {
+        Format::Float(storage) => {
+            let numbers = noise_of(2);
+            Stored { numbers: kept(&numbers, storage), weights: Data::Floats(numbers), scales: None }
+        }
+        Format::Pairs => {
+            let upper: Vec<u32> = noise_of(2).iter().map(|v| v.to_bits() >> 16).collect();
+            let words = upper.chunks(2).map(|pair| (pair[0] | pair[1] << 16) as i32).collect();
+            let numbers = upper.iter().map(|&bits| f64::from(f32::from_bits(bits << 16))).collect();
+            Stored { weights: Data::Words(words), scales: None, numbers }
+        }
+        Format::Int8 { group } => {
+            let codes: Vec<i8> = noise_of(2).iter().map(|v| (v * 127.0) as i8).collect();
+            let (scales, numbers) = scaled(&codes, inner, group);
+            Stored { weights: Data::Codes(codes), scales: Some(scales), numbers }
+        }
+        Format::Int4 { group } => {
+            let codes: Vec<i8> = noise_of(2).iter().map(|v| (v * 7.0) as i8).collect();
+            let word = |eight: &[i8]| {
+                eight.iter().enumerate().fold(0u32, |word, (n, &code)| word | ((code + 8) as u32) << (4 * n))
+            };
+            let words = codes.chunks(8).map(|eight| word(eight) as i32).collect();
+            let (scales, numbers) = scaled(&codes, inner, group);
+            Stored { weights: Data::Words(words), scales: Some(scales), numbers }
+        }
+    }
+}
+
+/// Scales for rows of `inner` codes, and the numbers both stand for.
+fn scaled(codes: &[i8], inner: u32, group: u32) -> (Data, Vec<f64>) {
+    let (rows, per_row) = (codes.len() as u32 / inner, inner.div_ceil(group));
+    let scales: Vec<f32> = noise(rows * per_row, 3).iter().map(|s| (s.abs() + 0.1) / 127.0).collect();
+    let kept_scales = kept(&scales, Format::SCALE);
+    let (inner, group, per_row) = (inner as usize, group as usize, per_row as usize);
+    let number = |n: usize| f64::from(codes[n]) * kept_scales[n / inner * per_row + n % inner / group];
+    (Data::Floats(scales), (0..codes.len()).map(number).collect())
+}
+
+fn case(product: &tiers::Product) -> (Vec<(&'static str, Data)>, Vec<f64>) {
+    let tiers::Product { role, rows, columns, inner, format } = *product;
     let parts = if role == Role::GateUp { 2 } else { 1 };
-    let (codes, scales, numbers) = matrix(parts * columns, product);
+    let Stored { weights, scales, numbers } = stored(parts * columns, inner, format);
     let a = noise(rows * inner, 1);
     let before = noise(rows * columns, 4);
     let inner_size = inner as usize;
@@ -67,20 +101,17 @@ fn int8_case(product: &int8::Product) -> (Vec<(&'static str, Data)>, Vec<f64>) {
             c.chunks(2 * width).flat_map(|r| (0..width).map(|n| silu(r[n]) * r[n + width])).collect()
         }
     };
-    let mut inputs = vec![
-        ("a", Data::Floats(a)),
-        ("weights", Data::Codes(codes)),
-        ("weights_scales", Data::Floats(scales)),
-    ];
+    let mut inputs = vec![("a", Data::Floats(a)), ("weights", weights)];
+    inputs.extend(scales.map(|scales| ("weights_scales", scales)));
     if matches!(role, Role::Output | Role::Down) {
         inputs.push(("out", Data::Floats(before)));
     }
     (inputs, expected)
 }
 
-type Build = fn(&int8::Product) -> Kernel;
+type Build = fn(&tiers::Product) -> Kernel;
 
-const TIERS: [Build; 5] = [int8::original, int8::bm64, int8::vecload4, int8::msl, int8::splitk];
+const TIERS: [Build; 5] = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
 
 #[test]
 fn every_tier_multiplies_in_every_role() {
@@ -88,8 +119,8 @@ fn every_tier_multiplies_in_every_role() {
         [(64, 64, 128, 32), (35, 36, 100, 32), (1, 4, 4, 128), (66, 100, 68, 128)]
     {
         for role in Role::ALL {
-            let product = int8::Product { role, rows, columns, inner, group };
-            let (inputs, expected) = int8_case(&product);
+            let product = tiers::Product { role, rows, columns, inner, format: Format::Int8 { group } };
+            let (inputs, expected) = case(&product);
             for tier in TIERS {
                 let kernel = tier(&product);
                 let what = format!("{} of {product:?}", kernel.name());
@@ -101,8 +132,8 @@ fn every_tier_multiplies_in_every_role() {
 
 #[test]
 fn exponentials_of_swiglu_are_precise_in_the_products() {
-    let product = int8::Product { role: Role::GateUp, rows: 4, columns: 4, inner: 4, group: 4 };
-    let kernel = tilewright_tile::verify(int8::original(&product)).unwrap();
+    let product = tiers::Product { role: Role::GateUp, rows: 4, columns: 4, inner: 4, format: Format::INT8 };
+    let kernel = tilewright_tile::verify(tiers::original(&product)).unwrap();
     assert!(tilewright_tile::Report::new(&kernel).fast.is_empty());
     assert_eq!(Exponential::default(), Exponential::Precise);
 }

@@ -109,7 +109,7 @@ struct Heads {
 }
 
 fn heads(shape: Shape, activations: Scalar, cache: Scalar) -> Heads {
-    let chunk = Chunk { rows: 5, activations, cache };
+    let chunk = Chunk { cache, ..Chunk::new(5, activations) };
     let mut inputs = vec![
         ("qkv", Data::Floats(noise(5 * shape.qkv_width(), 1))),
         ("rotary", Data::Floats(noise(shape.capacity * shape.head_dim, 2))),

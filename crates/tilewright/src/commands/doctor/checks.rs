@@ -69,7 +69,7 @@ impl Check {
 /// Runs every check.
 pub(super) fn all(machine: &Machine) -> Vec<Check> {
     let mut checks = vec![memory(machine.host.available)];
-    checks.extend(WeightFormat::ALL.map(product));
+    checks.extend(tilewright_cpu::FORMATS.map(product));
     if HAS_EMBEDDED_MODEL {
         checks.extend([WeightFormat::F32, WeightFormat::Int8].map(model));
     }

@@ -54,7 +54,7 @@ fn share(got: f64, weights: &[f32], activations: &[f32], format: WeightFormat) -
     let greatest = activations.iter().fold(0.0f32, |most, x| most.max(x.abs()));
     let step = f64::from(greatest)
         * match format {
-            WeightFormat::F32 | WeightFormat::Bf16 => 1e-6,
+            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 1e-6,
             WeightFormat::Int8 | WeightFormat::Int4 => 1.0 / 253.0,
         };
     let exact: f64 = weights.iter().zip(activations).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();

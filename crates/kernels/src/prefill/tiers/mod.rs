@@ -1,6 +1,6 @@
-//! Products of a chunk's rows with 8-bit matrices: `c = a · (scale · code)ᵀ`, summed in f32 on matrix fragments.
+//! Products of a chunk's rows with matrices in any format: `c = a · wᵀ`, summed in f32 on matrix fragments.
 //!
-//! Every tier computes the same numbers up to the order of sums. They differ in the size of the tile, the width of
+//! Weights become f32 numbers as they are brought into shared memory. Every tier computes the same numbers up to the order of sums. They differ in the size of the tile, the width of
 //! loads, and how work is spread:
 //!
 //! | tier | tile | loads | |
@@ -12,6 +12,7 @@
 //! | [`splitk`] | 32 × 32 × 64 | four at a time | each SIMD group sums a quarter of the inner index |
 
 mod buffered;
+mod numbers;
 mod plain;
 mod role;
 mod split;

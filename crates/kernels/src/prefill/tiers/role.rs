@@ -2,6 +2,7 @@
 
 use tilewright_tile::{Builder, Value, View};
 
+use super::numbers::Numbers;
 use crate::format::Format;
 use crate::layout::Tensor;
 use crate::parts::{Exponential, silu};
@@ -64,19 +65,20 @@ pub struct Product {
     pub columns: u32,
     /// Columns of `a`.
     pub inner: u32,
-    /// Columns of the matrix that share a scale.
-    pub group: u32,
+    /// How the matrix is stored.
+    pub format: Format,
 }
 
 impl Product {
     /// The product of a role for a chunk of `rows` rows.
-    pub fn new(shape: &Shape, role: Role, rows: u32) -> Self {
+    pub fn new(shape: &Shape, role: Role, rows: u32, format: Format) -> Self {
         let [outputs, inner] = role.tensor().extents(shape);
-        let group = match Format::INT8 {
-            Format::Int8 { group } => group,
-            _ => inner,
-        };
-        Self { role, rows, columns: outputs / role.parts(), inner, group }
+        Self { role, rows, columns: outputs / role.parts(), inner, format }
+    }
+
+    /// The name of its kernel of a tier.
+    pub(super) fn kernel_name(&self, tier: &str) -> String {
+        format!("{}_matmul_{tier}_{}", self.format.name(), self.role.name())
     }
 }
 
@@ -84,8 +86,7 @@ impl Product {
 pub(super) struct Operands<'k> {
     product: Product,
     a: View<'k, f32>,
-    codes: View<'k, i8>,
-    scales: View<'k, f32>,
+    numbers: Numbers<'k>,
     out: View<'k, f32>,
     /// First row of the part.
     row: Value<'k, i32>,
@@ -103,19 +104,16 @@ pub(super) const fn groups(product: &Product, rows: u32, width: u32) -> [u32; 3]
 impl<'k> Operands<'k> {
     /// Declares the views; the threadgroup's part has `rows` rows and `width` matrix rows.
     pub(super) fn declare(k: &'k Builder, product: &Product, rows: u32, width: u32) -> Self {
-        let Product { role, rows: all, columns, inner, group } = *product;
+        let Product { role, rows: all, columns, inner, format } = *product;
         let parts = role.parts();
         let a = k.read::<f32>("a", [all, inner]).guarded();
-        let codes = k.read::<i8>("weights", [parts, columns, inner]).guarded_axes(&[1, 2]);
-        let scales =
-            k.read::<f32>("weights_scales", [parts, columns, inner.div_ceil(group)]).stored(Format::SCALE);
-        let scales = scales.guarded_axes(&[1, 2]);
+        let numbers = Numbers::read(k, [parts, columns, inner], format);
         let out = match role {
             Role::Qkv | Role::GateUp => k.write::<f32>("out", [all, columns]),
             Role::Output | Role::Down => k.read_write::<f32>("out", [all, columns]),
         };
         let (row, column) = (k.group_axis(1) * rows, k.group_axis(0) * (width / parts));
-        Self { product: *product, a, codes, scales, out: out.guarded(), row, column, width }
+        Self { product: *product, a, numbers, out: out.guarded(), row, column, width }
     }
 
     /// Matrix and row in it of row `n` of the part: gates first, then ups.
@@ -143,8 +141,7 @@ impl<'k> Operands<'k> {
         k.each(k.thread_strided(self.width * depth, 1), |i| {
             let (n, column) = (i / depth, at + i % depth);
             let (matrix, row) = self.matrix_row(n);
-            let scale = self.scales.at((matrix, row, column / self.product.group));
-            tile.set((n, i % depth), self.codes.at((matrix, row, column)).f32() * scale);
+            tile.set((n, i % depth), self.numbers.at((matrix, row, column)));
         });
     }
 
@@ -154,9 +151,7 @@ impl<'k> Operands<'k> {
         k.each(k.thread_strided(self.width * fours, 1), |i| {
             let (n, column) = (i / fours, at + i % fours * 4);
             let (matrix, row) = self.matrix_row(n);
-            let scale = self.scales.at((matrix, row, column / self.product.group));
-            let codes = self.codes.at4((matrix, row, column)).to::<tilewright_tile::Vec4<f32>>();
-            tile.set4((n, i % fours * 4), codes * scale);
+            tile.set4((n, i % fours * 4), self.numbers.at4(k, (matrix, row, column)));
         });
     }
 

@@ -33,7 +33,7 @@ pub fn vecload4(product: &Product) -> Kernel {
 fn tiled(tier: &str, product: &Product, tile: Tile) -> Kernel {
     let Tile { rows, width, depth, .. } = tile;
     let launch = Launch::grid(groups(product, rows, width)).threads(128).alone();
-    kernel(format!("int8_matmul_{tier}_{}", product.role.name()), launch, |k| {
+    kernel(product.kernel_name(tier), launch, |k| {
         let operands = Operands::declare(k, product, rows, width);
         let tiles = k.shared::<f32>("tiles", ((rows + width) * depth).max(rows * width));
         let tile_a = tiles.view("tile_a", [rows, depth]);

@@ -15,7 +15,7 @@ const DEPTH: u32 = 16;
 /// A pass of the loop takes two steps, one from each buffer; what lies beyond the last column is staged as zeros.
 pub fn msl(product: &Product) -> Kernel {
     let launch = Launch::grid(groups(product, TILE, TILE)).threads(128).alone();
-    kernel(format!("int8_matmul_msl_{}", product.role.name()), launch, |k| {
+    kernel(product.kernel_name("msl"), launch, |k| {
         let operands = Operands::declare(k, product, TILE, TILE);
         let tiles = k.shared::<f32>("tiles", 4 * TILE * DEPTH);
         let tile = |name: &str, n: u32| tiles.view(name, [TILE, DEPTH]).offset(n * TILE * DEPTH);

@@ -18,7 +18,7 @@ const DEPTH: u32 = 64;
 /// The split stays within a threadgroup, so the product is one launch and its result does not depend on timing.
 pub fn splitk(product: &Product) -> Kernel {
     let launch = Launch::grid(groups(product, TILE, TILE)).threads(SPLITS * 32).alone();
-    kernel(format!("int8_matmul_splitk_{}", product.role.name()), launch, |k| {
+    kernel(product.kernel_name("splitk"), launch, |k| {
         let operands = Operands::declare(k, product, TILE, TILE);
         let tiles = k.shared::<f32>("tiles", 2 * TILE * DEPTH);
         let tile_a = tiles.view("tile_a", [TILE, DEPTH]);

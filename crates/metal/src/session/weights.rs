@@ -1,0 +1,52 @@
+//! Weights, brought into the plan's format and uploaded once.
+
+use half::bf16;
+use tilewright_backend::{Plan, Progress, Stage};
+use tilewright_kernels::{Format, host};
+use tilewright_model::{Checkpoint, Refusal};
+
+use super::machine::Machine;
+use crate::Device;
+
+/// Uploads every matrix under the name pipelines have for it.
+///
+/// # Errors
+/// `non_finite_weight`; those of the device.
+pub(super) fn upload<D: Device>(
+    machine: &mut Machine<D>,
+    checkpoint: &Checkpoint,
+    plan: &Plan,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Refusal> {
+    let (format, total) = (machine.format(), plan.weight_bytes);
+    let parameters = checkpoint.parameters();
+    let elements = elements(checkpoint).max(1);
+    let mut read = 0u64;
+    progress(Progress { stage: Stage::Pack, done: 0, total });
+    let resources = host::weights(&parameters, &machine.shape(), format, |tensor| {
+        let mut numbers = tensor.to_f32()?;
+        if format == Format::PAIRS {
+            // Nothing changes in what came from bf16.
+            numbers.iter_mut().for_each(|number| *number = bf16::from_f32(*number).to_f32());
+        }
+        read += numbers.len() as u64;
+        let done = (u128::from(total) * u128::from(read) / u128::from(elements)) as u64;
+        progress(Progress { stage: Stage::Pack, done: done.min(total), total });
+        Ok(numbers)
+    })?;
+    for (name, bytes) in resources {
+        machine.put(name, &bytes)?;
+    }
+    progress(Progress { stage: Stage::Pack, done: total, total });
+    Ok(())
+}
+
+/// Elements of all tensors.
+fn elements(checkpoint: &Checkpoint) -> u64 {
+    let mut count = 0;
+    let counted = checkpoint.parameters().try_map(|_, tensor| {
+        count += tensor.shape.iter().product::<usize>() as u64;
+        Ok::<(), Refusal>(())
+    });
+    counted.map_or(0, |_| count)
+}

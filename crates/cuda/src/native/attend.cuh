@@ -66,19 +66,19 @@ __device__ __forceinline__ void norm_rope(float (&x)[4], float4 w, float4 t0, fl
 typedef Slab<OUT_TILES, OUT_STEPS> OutSlab;
 
 // Stages q (scaled), for every head of the group, as hi and lo parts in the order of fragments.
-__device__ __forceinline__ void put_query(Ctx& c, u32 k, const float (&x)[4]) {
+__device__ __forceinline__ void put_query(Head& h, u32 k, const float (&x)[4]) {
     u32 slice = k >> 5, step = (k >> 4) & 1, quad = (k >> 2) & 3, at = ((slice * 4 + quad) * 2 + step) * 2;
     u32 h0 = bf16x2(x[0], x[1]), h1 = bf16x2(x[2], x[3]);
-    *(uint2*)(c.s.q[0] + at) = make_uint2(h0, h1);
-    *(uint2*)(c.s.q[1] + at) = make_uint2(bf16x2(x[0] - lo_f(h0), x[1] - hi_f(h0)), bf16x2(x[2] - lo_f(h1), x[3] - hi_f(h1)));
-    *(float4*)&c.s.qf[k] = make_float4(x[0], x[1], x[2], x[3]);
+    *(uint2*)(h.q[0] + at) = make_uint2(h0, h1);
+    *(uint2*)(h.q[1] + at) = make_uint2(bf16x2(x[0] - lo_f(h0), x[1] - hi_f(h0)), bf16x2(x[2] - lo_f(h1), x[3] - hi_f(h1)));
+    *(float4*)&h.qf[k] = make_float4(x[0], x[1], x[2], x[3]);
 }
 
 // Attention to the positions that are this worker's: up to WHOLE blocks to all, and the result is staged for the output
 // matrix; beyond, to every GROUP_SIZEth block, and the partial result goes to the group.
 __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 layer, u32 pos, u32 epoch) {
     const Params& p = c.p;
-    Shared& s = c.s;
+    Head& s = c.s.head;
     u32 blocks = (pos + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS;
     bool all = blocks <= WHOLE, owner = ((pos / BLOCK_POSITIONS) % GROUP_SIZE) == c.member;
     u32 begin = all ? 0 : c.member, stride = all ? 1 : GROUP_SIZE;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
             const float scale = 1.4426950408889634f * 0.08838834764831845f;
 #pragma unroll
             for (int i = 0; i < 4; ++i) x[i] *= scale;
-            put_query(c, c.warp * HEAD_DIM + c.lane * 4, x);
+            put_query(s, c.warp * HEAD_DIM + c.lane * 4, x);
         } else {
             kv0 = bf16x2(x[0], x[1]);
             kv1 = bf16x2(x[2], x[3]);

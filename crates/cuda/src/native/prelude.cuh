@@ -112,14 +112,19 @@ struct Params {
     u64 deadline_ns;
 };
 
-struct Shared {
-    u64 full[SLOTS], empty[SLOTS];
-    float ss[2][WARPS];
+// What one KV head's attention of one token works with.
+struct Head {
     __align__(16) u32 q[2][HEADS_WIDTH / 2 + 16]; // hi and lo parts in the order of fragments
     __align__(16) float qf[HEADS_WIDTH];
     __align__(16) float kcur[HEAD_DIM];
     __align__(16) float vcur[HEAD_DIM];
     __align__(8) float ml[WARPS][GQA][2];
+};
+
+struct Shared {
+    u64 full[SLOTS], empty[SLOTS];
+    float ss[2][WARPS];
+    Head head;
     float best_v[WARPS];
     u32 best_i[WARPS];
     volatile u32 stop;
@@ -209,7 +214,10 @@ __device__ __forceinline__ float sum_of(u64 d) { return (float)(long long)(d << 
 // Whether both words carry the epoch (given shifted left by 16).
 __device__ __forceinline__ bool fresh(uint4 v, u32 epoch16) { return ((v.y ^ epoch16) | (v.w ^ epoch16)) < 0x10000u; }
 
-__device__ __noinline__ bool give_up(u32* word, u64 deadline, u32 where, u32 worker, u32 tid, u32 chunk) {
+#ifndef GIVE_UP
+#define GIVE_UP __noinline__
+#endif
+__device__ GIVE_UP bool give_up(u32* word, u64 deadline, u32 where, u32 worker, u32 tid, u32 chunk) {
     u32 flag;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(flag) : "l"(word) : "memory");
     if (flag) return true;

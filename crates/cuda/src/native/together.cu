@@ -1,0 +1,336 @@
+// Persistent decode of several rows: one cooperative launch runs some steps of 2 to ROWS sequences.
+//
+// Workers, groups, tape and ring are those of decode.cu. A worker multiplies its weights with all rows at once; a warp takes
+// its eighth of the columns of all rows from an exchange into registers, as bf16. Sums over the groups are made by the workers
+// that hold the residual stream, each some columns of one row: they take what the groups give, and give the next product's
+// input to all. Between QKV and attention, attention and its output, gate and up and down, a row goes from workers of a group
+// to workers of the same group. No row's arithmetic depends on another's.
+// Follows together.cuh and mates.cuh.
+#ifndef HOLD_SUMS
+#define HOLD_SUMS 800
+#endif
+#ifndef HOLD_Y
+#define HOLD_Y 1600
+#endif
+#ifndef HOLD_OUT
+#define HOLD_OUT 0
+#endif
+#ifndef FLY_KV
+#define FLY_KV 3
+#endif
+
+// As produce of decode.cu: one of PRODUCERS threads, each sends every PRODUCERS-th chunk.
+__device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 me) {
+    const Params& p = t.p;
+    Shared& s = m.shared;
+    u64 policy = evict_first();
+    u32 group = worker / GROUP_SIZE;
+    u32 turn = 0, slot = 0, parity = 1;
+    u32 own = 0, landed = 0, landed_slot = me, landed_parity = 0;
+    u32 first = (u32)((u64)HEAD_TILES_ALL * worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (worker + 1) / WORKERS);
+    const u8* tape;
+    u32 full = saddr(s.full), empty = saddr(s.empty);
+    bool going = true, round = false;
+    auto land = [&]() {
+        ++landed;
+        landed_slot += PRODUCERS;
+        if (landed_slot >= SLOTS) { landed_slot -= SLOTS; landed_parity ^= 1; }
+    };
+    auto chunk = [&](u32 fly, const u8* from) {
+        if (turn == me) {
+            while (own - landed >= fly) if (mbar_try(full + landed_slot * 8, landed_parity)) land();
+            if (round)
+                while (!mbar_try(empty + slot * 8, parity)) if (s.stop) { going = false; return; };
+            ++own;
+            mbar_expect(full + slot * 8, CHUNK);
+            bulk(ring + slot * CHUNK, from, CHUNK, full + slot * 8, policy);
+        }
+        if (++turn == PRODUCERS) turn = 0;
+        if (++slot == SLOTS) { slot = 0; parity ^= 1; round = true; }
+    };
+    auto weights = [&](u32 count, u32 fly) {
+        for (u32 i = 0; going && i < count; ++i, tape += CHUNK) chunk(fly, tape);
+    };
+    for (u32 step = 0; going && step < p.steps; ++step) {
+        tape = p.tape + (u64)worker * p.tape_stride;
+        for (u32 layer = 0; going && layer < LAYERS; ++layer) {
+            weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
+            // Until the last token's keys and values are stored and the step's spans known.
+            while (going && s.kv_written <= step) if (s.stop) going = false;
+            for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
+                Item it = item_at(m, step, k);
+                const Row& at = m.rows[it.row];
+                const u8* keys = at.cache + ((u64)layer * KV_HEADS + group) * 2 * at.blocks * CHUNK;
+                for (u32 b = it.begin; going && b < it.end; ++b) {
+                    chunk(FLY_KV, keys + (u64)b * CHUNK);
+                    if (going) chunk(FLY_KV, keys + ((u64)at.blocks + b) * CHUNK);
+                }
+            }
+            weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), FLY);
+        }
+        weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
+    }
+    // What is in flight must land before the block may end.
+    while (!s.stop) {}
+    while (landed < own)
+        if (mbar_try(full + landed_slot * 8, landed_parity)) land();
+}
+
+// Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
+__device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
+#pragma unroll
+    for (u32 task = c.tid; task < OUT_ROWS / 4 * ROWS; task += CONSUMERS) {
+        u32 quad = task % (OUT_ROWS / 4), n = task / (OUT_ROWS / 4);
+        if (n >= count) continue;
+        float4 v = total(side, n, quad * 4);
+        put2(c.p.link + WORD_SUM + (((u64)(which * ROWS + n) * KV_HEADS + c.group) * HIDDEN + c.member * OUT_ROWS + quad * 4) / 2,
+             pack24(v.x * HUGE, v.y * HUGE, epoch), pack24(v.z * HUGE, v.w * HUGE, epoch));
+    }
+}
+
+// Where sums have one buffer, others may still read those of the product before.
+__device__ __forceinline__ void await_readers() { if (SIDES == 1) sync_consumers(); }
+
+__device__ __forceinline__ bool better(float v, u32 i, float best, u32 id) { return v > best || (v == best && i < id); }
+
+// The head over this worker's rows of it; the best of every row goes to all.
+__device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const Inputs<HIDDEN_STEPS>& x, float* logits, u32 epoch, u32 count) {
+    u32 first = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS);
+    u32 half = 0, id = 0xffffffffu;
+    float best = -3.4e38f;
+#pragma unroll 1
+    for (u32 t0 = first; t0 < last; t0 += 2, half ^= 2) {
+        // Found anew instead of being kept.
+        asm volatile("" : "+r"(c.tid), "+r"(c.lane));
+        u32 n = c.tid / 8, quad = c.tid % 8;
+        u32 tiles = last - t0 < 2 ? last - t0 : 2;
+#pragma unroll 1
+        for (u32 t = 0; t < tiles; ++t) Weights<1, HIDDEN_STEPS>::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half + t, x);
+        // The other half is written until the next barrier, so one a span is enough.
+        sync_consumers();
+        if (n >= count || quad >= tiles * 4) continue;
+        float r = m.factor[n];
+        float4 v = total(sums, n, half * 16 + quad * 4);
+        v.x *= r; v.y *= r; v.z *= r; v.w *= r;
+        u32 token = t0 * 16 + quad * 4;
+        if (logits) *(float4*)(logits + (u64)n * VOCAB + token) = v;
+        float each[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            // Not a number, or no end to it: what the host is to know outdoes every id.
+            if (!(fabsf(each[i]) < 3.4e38f)) { best = __int_as_float(0x7f800000); id = 0xffffffffu; }
+            else if (each[i] > best) { best = each[i]; id = token + i; }
+        }
+    }
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2) {
+        float v = __shfl_xor_sync(~0u, best, d);
+        u32 i = __shfl_xor_sync(~0u, id, d);
+        if (better(v, i, best, id)) { best = v; id = i; }
+    }
+    sync_consumers();
+    u32 n = c.tid / 8;
+    if (n < count && c.tid % 8 == 0) {
+        // This worker's keys and values come before its word.
+        __threadfence();
+        put2(c.p.link + WORD_BEST + (n * WORKERS + c.worker) * 2, (u64)__float_as_uint(best) | (u64)epoch << 32, (u64)id | (u64)epoch << 32);
+    }
+}
+
+// A row's token, found by the worker of its number and told to all.
+__device__ __forceinline__ void settle_token(Ctx& c, u32* out, u32 epoch) {
+    const u64* from = c.p.link + WORD_BEST + c.worker * WORKERS * 2;
+    float best = -3.4e38f;
+    u32 id = 0xffffffffu;
+    uint4 v[WORKERS / 32];
+    bool ready;
+    do {
+        ready = true;
+#pragma unroll
+        for (int i = 0; i < WORKERS / 32; ++i) v[i] = get4(from + (c.lane + i * 32) * 2);
+#pragma unroll
+        for (int i = 0; i < WORKERS / 32; ++i) ready = ready && v[i].y == epoch && v[i].w == epoch;
+    } while (c.waiting(ready, 7));
+#pragma unroll
+    for (int i = 0; i < WORKERS / 32; ++i)
+        if (better(__uint_as_float(v[i].x), v[i].z, best, id)) { best = __uint_as_float(v[i].x); id = v[i].z; }
+#pragma unroll
+    for (int d = 16; d; d >>= 1) {
+        float w = __shfl_xor_sync(~0u, best, d);
+        u32 i = __shfl_xor_sync(~0u, id, d);
+        if (better(w, i, best, id)) { best = w; id = i; }
+    }
+    if (c.lane == 0) {
+        out[c.worker] = id;
+        __threadfence();
+        put(c.p.link + WORD_NEXT + c.worker, (u64)id | (u64)epoch << 32);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_constant__ Together t) {
+    extern __shared__ __align__(1024) u8 memory[];
+    const Params& p = t.p;
+    u8* ring = memory;
+    float* sums = (float*)(memory + SLOTS * CHUNK); // [SIDES][WARPS][ROWS][SUM_PITCH]; attention's, between
+    Mates& m = *(Mates*)(sums + SIDES * SUM_SIDE);
+    Shared& s = m.shared;
+    u32 tid = threadIdx.x, worker = blockIdx.x;
+    const u32 count = t.count;
+    if (worker + 1 == p.fault) return;
+    if (tid == 0) {
+        for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), WARPS); }
+        s.stop = 0;
+        s.kv_written = 0;
+        s.gone = 0;
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async;" ::: "memory");
+    }
+    if (tid < count) m.rows[tid] = t.rows[tid];
+    __syncthreads();
+    if (tid >= CONSUMERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        u32 me = (tid - CONSUMERS) / 32;
+        if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    Ctx c{p, s, saddr(ring), nullptr, nullptr, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Residual res(c, count);
+    // Every product's input is given once a layer, that of QKV once more for the head: what `turn` a word is of.
+    u32 epoch = 1, side = 0;
+    auto flip = [&]() { if (SIDES == 2) side ^= 1; };
+    for (u32 step = 0; step < p.steps; ++step) {
+        if (c.warp == WARPS - 1) {
+            // Every worker's keys and values of the token before are stored; the copy engine reads them next.
+            u64 word = 0;
+            if (step) {
+                do if (c.lane < count) word = get1(p.link + WORD_NEXT + c.lane);
+                while (c.waiting(c.lane >= count || (u32)(word >> 32) == epoch - 1, 7));
+                __threadfence();
+                asm volatile("fence.proxy.async;" ::: "memory");
+            }
+            list_items(m, c.lane, c.member, step, count);
+            __threadfence_block();
+            __syncwarp();
+            if (c.lane == 0) s.kv_written = step + 1;
+        }
+        if (res.warps(c)) {
+            float4 gain = res.gain(p.norms);
+            u64 word = res.mine && !step ? t.tokens[res.row] : 0;
+            if (step) {
+                do if (res.mine) word = get1(p.link + WORD_NEXT + res.row);
+                while (c.waiting(!res.mine || (u32)(word >> 32) == epoch - 1, 7));
+            }
+            res.embed(p, (u32)word);
+            res.give(c, gain, 0, epoch & 1, epoch);
+        }
+        c.since = cycles();
+#pragma unroll 1
+        for (u32 layer = 0; layer < LAYERS; ++layer) {
+            // What follows from a thread's place is found anew in each layer: kept, it would take the weights' registers.
+            asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member));
+            const float* gains = p.norms + (u64)2 * layer * HIDDEN;
+            const u32 turn = (epoch - step) & 1;
+            {
+                Weights<QKV_TILES, HIDDEN_STEPS> w;
+                Inputs<HIDDEN_STEPS> x;
+                w.fetch(c);
+                c.hold(layer ? HOLD_Y : 0);
+                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+                factors(c, m, 0, epoch, count, 1);
+                float* to = sums + side * SUM_SIDE;
+                await_readers();
+                w.multiply(c, to, x);
+                sync_consumers();
+                u32 n = c.tid / (QKV_ROWS / 4), quad = c.tid % (QKV_ROWS / 4);
+                if (n < count) {
+                    float4 v = total(to, n, quad * 4);
+                    float r = m.factor[n];
+                    put2(p.link + WORD_QKV + (c.group * ROWS + n) * QKV_WORDS + (c.member * QKV_ROWS + quad * 4) / 2, pack24(v.x * r, v.y * r, epoch), pack24(v.z * r, v.w * r, epoch));
+                }
+                c.since = cycles();
+                flip();
+            }
+            attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
+            {
+                Weights<OUT_TILES, OUT_STEPS> w;
+                Inputs<OUT_STEPS> x;
+                w.fetch(c);
+                c.hold(HOLD_OUT);
+                x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
+                float* to = sums + side * SUM_SIDE;
+                w.multiply(c, to, x);
+                sync_consumers();
+                give_sums(c, to, 0, epoch, count);
+                c.since = cycles();
+                flip();
+            }
+            {
+                Weights<GU_TILES, HIDDEN_STEPS> w;
+                Inputs<HIDDEN_STEPS> x;
+                if (res.warps(c)) {
+                    float4 gain = res.gain(gains + HIDDEN);
+                    c.hold(HOLD_SUMS);
+                    res.add(c, 0, epoch);
+                    res.give(c, gain, 1, turn, epoch);
+                }
+                w.fetch(c);
+                c.hold(HOLD_Y);
+                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+                factors(c, m, 1, epoch, count, 5);
+                float* to = sums + side * SUM_SIDE;
+                await_readers();
+                w.multiply(c, to, x);
+                sync_consumers();
+                // Rows alternate: gate, up.
+                u32 n = c.tid / 8, four = c.tid % 8;
+                if (n < count && four * 4 < MID_ROWS) {
+                    float4 a = total(to, n, four * 8), b = total(to, n, four * 8 + 4);
+                    float r = m.factor[n], g[4] = {a.x * r, a.z * r, b.x * r, b.z * r}, u[4] = {a.y * r, a.w * r, b.y * r, b.w * r};
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) g[i] = __fdividef(g[i], 1.f + exp2_fast(-1.4426950408889634f * g[i])) * u[i];
+                    put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + four * 4), word4(g[0], g[1], g[2], g[3], turn));
+                }
+                c.since = cycles();
+                flip();
+            }
+            {
+                Weights<OUT_TILES, MID_STEPS> w;
+                Inputs<MID_STEPS> x;
+                w.fetch(c);
+                c.hold(HOLD_MID);
+                x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
+                float* to = sums + side * SUM_SIDE;
+                await_readers();
+                w.multiply(c, to, x);
+                sync_consumers();
+                give_sums(c, to, 1, epoch, count);
+                c.since = cycles();
+                flip();
+            }
+            if (res.warps(c)) {
+                float4 gain = res.gain(gains + 2 * HIDDEN);
+                c.hold(HOLD_SUMS);
+                res.add(c, 1, epoch);
+                res.give(c, gain, 0, (epoch + 1) & 1, epoch + 1);
+            }
+            ++epoch;
+        }
+        {
+            asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member));
+            Inputs<HIDDEN_STEPS> x;
+            c.hold(HOLD_Y);
+            x.gather(c, p.link + WORD_Y, epoch & 1, count, 6);
+            factors(c, m, 0, epoch, count, 6);
+            head(c, m, sums + side * SUM_SIDE, x, p.logits && step + 1 == p.steps ? p.logits : nullptr, epoch, count);
+        }
+        if (worker < count && c.warp == 0) settle_token(c, (u32*)p.out + step * ROWS, epoch);
+        ++epoch;
+        // Everybody leaves after the same step.
+        if (c.gone) s.gone = 1;
+        sync_consumers();
+        if (s.gone) break;
+    }
+    sync_consumers();
+    if (tid == 0) { s.stop = 1; }
+}

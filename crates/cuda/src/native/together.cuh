@@ -1,0 +1,247 @@
+// Exchange layout, words and products of together.cu: several rows, each a token of its own sequence. Follows attend.cuh.
+//
+// Values that matrix instructions read travel in bf16, four neighbours of a row a word, scaled by 2^-64: the uppermost bit of
+// the first one's exponent is then free, and says in which of two turns the word was written. Each word is written in every
+// turn. What is added up travels as words of decode.cu, two floats of 24 bits and an epoch. All of it is zero when a launch
+// begins.
+//
+// Constant in front: ROWS, 8, 16 or 32.
+#define NARROW (ROWS / 8)          // tiles of eight rows
+#define SIDES (ROWS <= 16 ? 2 : 1) // buffers of sums
+#define SUM_PITCH 68               // of a row of a warp's sums, for 64 rows of weights
+#define SUM_SIDE (WARPS * ROWS * SUM_PITCH)
+#define PIECE 64                   // columns of a sum of squares
+#define PIECES (HIDDEN / PIECE)
+#define ADDERS_ROW (WORKERS / ROWS) // workers that add up a row of the residual stream
+#define ADDED (HIDDEN / ADDERS_ROW) // columns of one
+#define ADDING (ADDED / 4)          // its threads
+#define SPAN 16                     // blocks of 32 positions that a worker attends to at once
+#define AT_ONCE (WARPS / (GQA + 2)) // spans that a worker makes ready at once
+#define LIST 512                    // spans of a worker
+#define TINY 5.421010862427522e-20f // 2^-64
+#define HUGE 18446744073709551616.f // 2^64
+
+// Words of the exchange buffers.
+#define WORD_Y 0 // [2][ROWS * HIDDEN / 4] input of QKV and the head, of gate and up
+#define WORD_SQUARES (WORD_Y + 2 * ROWS * HIDDEN / 4)
+#define WORD_QKV (WORD_SQUARES + 2 * ROWS * PIECES) // [KV_HEADS][ROWS][QKV_WORDS]
+#define WORD_SUM (WORD_QKV + KV_HEADS * ROWS * QKV_WORDS) // [2][ROWS][KV_HEADS][HIDDEN / 2]
+#define WORD_OUT (WORD_SUM + 2 * ROWS * KV_HEADS * HIDDEN / 2) // [KV_HEADS][ROWS * HEADS_WIDTH / 4]
+#define WORD_MID (WORD_OUT + KV_HEADS * ROWS * HEADS_WIDTH / 4) // [KV_HEADS][ROWS * MID_WIDTH / 4]
+#define WORD_BEST (WORD_MID + KV_HEADS * ROWS * MID_WIDTH / 4) // [ROWS][WORKERS] x 2
+#define WORD_NEXT (WORD_BEST + ROWS * WORKERS * 2) // [ROWS]
+
+// A sequence: its cache, blocks allocated a head, and the position of the token fed first.
+struct Row {
+    u8* cache;
+    u32 blocks, position;
+};
+
+// `p` is that of decode.cu, of which position, kv and ends are not used; out is [steps][ROWS], logits are those of the last step.
+struct Together {
+    Params p;
+    const Row* rows;
+    const u32* tokens; // fed first
+    u64* parts;        // [KV_HEADS][ROWS][spans][PART_WORDS]
+    u32 spans, count;
+};
+
+struct Mates {
+    Shared shared;
+    Head head[AT_ONCE];
+    Row rows[ROWS];
+    float factor[ROWS]; // of the norm, times 2^64
+    u16 list[2][LIST];  // spans of this worker, row and number, of even and odd steps
+    u32 items[2];
+};
+
+__device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }
+__device__ __forceinline__ u64 get1(const u64* p) {
+    u64 v;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+
+// Four neighbours of a row, for the matrix instructions. What is no number, or too large, makes the row's every sum no number.
+__device__ __forceinline__ u64 word4(float a, float b, float c, float d, u32 turn) {
+    bool fits = fabsf(a) + fabsf(b) + fabsf(c) + fabsf(d) < HUGE;
+    u32 lo = fits ? bf16x2(a * TINY, b * TINY) : 0x7fc00000u, hi = fits ? bf16x2(c * TINY, d * TINY) : 0u;
+    return (u64)(lo | turn << 14) | (u64)hi << 32;
+}
+
+// Where the word of row n's columns k to k + 3 lies: by warps of the reader, tiles of rows, steps and lanes, two steps together
+// where their number is even.
+template <int STEPS> __device__ __forceinline__ u32 place(u32 n, u32 k) {
+    const u32 WIDTH = STEPS < 8 ? STEPS : 8;
+    u32 block = k / (WIDTH * 128), inside = k % (WIDTH * 128), warp = inside / (WIDTH * 16), step = block * WIDTH + inside % (WIDTH * 16) / 16;
+    u32 lane = n % 8 * 4 + k % 16 / 4, tile = (warp * NARROW + n / 8) * STEPS;
+    return STEPS % 2 ? (tile + step) * 32 + lane : (tile + step / 2 * 2) * 32 + lane * 2 + step % 2;
+}
+
+// This warp's columns of all rows, as fragments of B, of two steps each.
+template <int STEPS> struct Inputs {
+    static const int EACH = STEPS % 2 ? 1 : 2;
+    uint4 b[NARROW][(STEPS + 1) / 2];
+    __device__ __forceinline__ void gather(Ctx& c, const u64* words, u32 turn, u32 count, u32 where) {
+        const u64* from = words + c.warp * (NARROW * STEPS * 32);
+        const u32 flag = turn << 14;
+        // A lane whose row is not there takes the last one's words: nobody reads its sums.
+        u32 at[NARROW];
+#pragma unroll
+        for (int t = 0; t < NARROW; ++t) {
+            u32 row = t * 8 + (c.lane >> 2);
+            row = row < count ? row : count - 1;
+            at[t] = row / 8 * (STEPS * 32) + (row % 8 * 4 + (c.lane & 3)) * EACH;
+        }
+        for (;;) {
+            u32 off = 0;
+#pragma unroll
+            for (int t = 0; t < NARROW; ++t)
+#pragma unroll
+                for (int s = 0; s < STEPS; s += EACH) {
+                    uint4& v = b[t][s / 2];
+                    if (EACH == 2) v = get4(from + at[t] + s * 32);
+                    else {
+                        u64 w = get1(from + at[t] + s * 32);
+                        (s & 1 ? v.z : v.x) = (u32)w;
+                        (s & 1 ? v.w : v.y) = (u32)(w >> 32);
+                    }
+                }
+#pragma unroll
+            for (int t = 0; t < NARROW; ++t)
+#pragma unroll
+                for (int s = 0; s < STEPS; ++s) off |= (s & 1 ? b[t][s / 2].z : b[t][s / 2].x) ^ flag;
+            if (__all_sync(~0u, !(off & 0x4000u))) break;
+            if (c.waiting(false, where)) continue;
+            // Nothing to be kept in registers over a look at the clock.
+#pragma unroll
+            for (int t = 0; t < NARROW; ++t)
+#pragma unroll
+                for (int s = 0; s < STEPS; s += 2) b[t][s / 2] = make_uint4(0, 0, 0, 0);
+            break;
+        }
+#pragma unroll
+        for (int t = 0; t < NARROW; ++t)
+#pragma unroll
+            for (int s = 0; s < STEPS; s += 2) { b[t][s / 2].x &= ~0x4000u; b[t][s / 2].z &= ~0x4000u; }
+    }
+};
+
+// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers.
+template <int TILES, int STEPS> struct Weights {
+    static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || STEPS % 2 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
+    uint4 w[UNITS ? UNITS : 1];
+    __device__ __forceinline__ void fetch(Ctx& c) {
+        if (HELD) c.fetch<UNITS / 2>(w);
+    }
+    // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH].
+    __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x) {
+        float a[NARROW][4] = {}, b[NARROW][4] = {};
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s)
+#pragma unroll
+            for (int t = 0; t < NARROW; ++t) mma(s & 1 ? b[t] : a[t], u[s], s & 1 ? x.b[t][s / 2].z : x.b[t][s / 2].x, s & 1 ? x.b[t][s / 2].w : x.b[t][s / 2].y);
+        float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
+#pragma unroll
+        for (int t = 0; t < NARROW; ++t) {
+            float* row = to + t * 8 * SUM_PITCH;
+            row[0] = a[t][0] + b[t][0];
+            row[SUM_PITCH] = a[t][1] + b[t][1];
+            row[8] = a[t][2] + b[t][2];
+            row[SUM_PITCH + 8] = a[t][3] + b[t][3];
+        }
+    }
+    __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x) {
+        float* sums = side + c.warp * (ROWS * SUM_PITCH);
+#pragma unroll
+        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x);
+#pragma unroll 1
+        for (int t = HELD; t < TILES; ++t) stream(c, sums, t, x);
+    }
+    // A tile whose weights are still in the ring.
+    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x) {
+        uint4 u[STEPS];
+        c.fetch<STEPS / 2>(u);
+        tile(c, sums, t, u, x);
+    }
+};
+
+// Sums over the warps of four neighbouring rows of weights, for row n.
+__device__ __forceinline__ float4 total(const float* side, u32 n, u32 first) {
+    float4 v[WARPS];
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) v[w] = *(const float4*)(side + (w * ROWS + n) * SUM_PITCH + first);
+#pragma unroll
+    for (int d = 1; d < WARPS; d *= 2)
+#pragma unroll
+        for (int w = 0; w < WARPS; w += 2 * d) { v[w].x += v[w + d].x; v[w].y += v[w + d].y; v[w].z += v[w + d].z; v[w].w += v[w + d].w; }
+    return v[0];
+}
+
+// A thread's four columns of a row of the residual stream.
+struct Residual {
+    float x[4];
+    u32 row, column;
+    bool mine;
+    __device__ __forceinline__ Residual(const Ctx& c, u32 count) {
+        row = c.worker / ADDERS_ROW;
+        column = c.worker % ADDERS_ROW * ADDED + c.tid * 4;
+        mine = c.tid < ADDING && row < count;
+    }
+    __device__ __forceinline__ static bool warps(const Ctx& c) { return c.warp < (ADDING + 31) / 32; }
+    __device__ __forceinline__ void embed(const Params& p, u32 token) {
+        uint2 e = mine ? *(const uint2*)(p.embedding + (u64)(token < VOCAB ? token : 0) * HIDDEN + column) : make_uint2(0, 0);
+        x[0] = lo_f(e.x); x[1] = hi_f(e.x); x[2] = lo_f(e.y); x[3] = hi_f(e.y);
+    }
+    // Adds what every group's workers have given.
+    __device__ __forceinline__ void add(Ctx& c, u32 which, u32 epoch) {
+        const u64* from = c.p.link + WORD_SUM + ((u64)(which * ROWS + row) * KV_HEADS * HIDDEN + column) / 2;
+        uint4 v[KV_HEADS] = {};
+        c.poll<KV_HEADS>(from, HIDDEN / 2, epoch, v, mine, 10);
+        float s[KV_HEADS][4];
+#pragma unroll
+        for (int g = 0; g < KV_HEADS; ++g) { unpack24(v[g].x, v[g].y, s[g][0], s[g][1]); unpack24(v[g].z, v[g].w, s[g][2], s[g][3]); }
+#pragma unroll
+        for (int d = 1; d < KV_HEADS; d *= 2)
+#pragma unroll
+            for (int g = 0; g + d < KV_HEADS; g += 2 * d)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) s[g][i] += s[g + d][i];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) x[i] += s[0][i];
+    }
+    // Gives it, weighed by a norm's weight, and sums of its squares.
+    __device__ __forceinline__ void give(const Ctx& c, float4 gain, u32 which, u32 turn, u32 epoch) const {
+        float ss = (x[0] * x[0] + x[1] * x[1]) + (x[2] * x[2] + x[3] * x[3]);
+        if (mine) put(c.p.link + WORD_Y + which * (ROWS * HIDDEN / 4) + place<HIDDEN_STEPS>(row, column), word4(x[0] * gain.x, x[1] * gain.y, x[2] * gain.z, x[3] * gain.w, turn));
+#pragma unroll
+        for (int d = 1; d < PIECE / 4; d *= 2) ss += __shfl_xor_sync(~0u, ss, d);
+        if (mine && c.tid % (PIECE / 4) == 0) put(c.p.link + WORD_SQUARES + (which * ROWS + row) * PIECES + column / PIECE, (u64)__float_as_uint(ss) | (u64)epoch << 32);
+    }
+    __device__ __forceinline__ float4 gain(const float* weights) const { return mine ? *(const float4*)(weights + column) : make_float4(0.f, 0.f, 0.f, 0.f); }
+};
+
+// The factors of the norm, for all rows; eight lanes a row.
+__device__ __forceinline__ void factors(Ctx& c, Mates& m, u32 which, u32 epoch, u32 count, u32 where) {
+    if (c.warp >= ROWS / 4) return;
+    u32 row = c.tid / 8;
+    bool ready, mine = row < count;
+    const u64* from = c.p.link + WORD_SQUARES + (which * ROWS + row) * PIECES + c.tid % 8 * 2;
+    float ss = 0.f;
+    uint4 v[PIECES / 16];
+    do {
+        ready = true;
+#pragma unroll
+        for (int i = 0; i < PIECES / 16; ++i) {
+            if (!mine) continue;
+            v[i] = get4(from + i * 16);
+            ready = ready && v[i].y == epoch && v[i].w == epoch;
+        }
+    } while (c.waiting(ready, where));
+#pragma unroll
+    for (int i = 0; i < PIECES / 16; ++i) ss += mine ? __uint_as_float(v[i].x) + __uint_as_float(v[i].z) : 0.f;
+#pragma unroll
+    for (int d = 1; d < 8; d *= 2) ss += __shfl_xor_sync(~0u, ss, d);
+    // No end to it: nothing of this row is a number.
+    if (mine && c.tid % 8 == 0) m.factor[row] = ss < 3.4e38f ? rsqrtf(ss * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
+}

@@ -23,7 +23,7 @@ class Together(ctypes.Structure):
     """`Together` of together.cuh."""
 
     _fields_ = [("p", decode.Params), ("rows", ctypes.c_void_p), ("tokens", ctypes.c_void_p), ("parts", ctypes.c_void_p)]
-    _fields_ += [("spans", ctypes.c_uint32), ("count", ctypes.c_uint32)]
+    _fields_ += [("spans", ctypes.c_uint32), ("count", ctypes.c_uint32), ("trace", ctypes.c_void_p)]
 
 
 def shared(rows, slots):
@@ -71,6 +71,7 @@ class Runner:
         self.parts = torch.zeros(KV_HEADS * r * self.spans * GROUP * (HEAD // 2 + 2), dtype=torch.int64, device="cuda")
         self.abort = torch.zeros(8, dtype=torch.int32, device="cuda")
         self.logits = torch.zeros(r, decode.VOCAB, device="cuda")
+        self.trace = torch.zeros(WORKERS, WARPS, 32, dtype=torch.int32, device="cuda")
 
     def run(self, sequences, which, positions, tokens, steps, logits=False, deadline=2_000_000_000):
         """Ids chosen, [steps][rows], and milliseconds."""
@@ -85,7 +86,7 @@ class Runner:
         p = decode.Params(at(self.tape.tape), self.tape.stride, None, 0, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                           None, 0, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
                           0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), deadline)
-        t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count)
+        t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count, at(self.trace))
         time = launch(self.build.kernel, WORKERS, WARPS * 32 + 128, self.build.shared, [t])
         if not isinstance(time, float):
             raise SystemExit(f"launch: {time}")
@@ -167,6 +168,10 @@ def main(variants):
                 times = [runner.run(sequences, list(range(count)), [position] * count, [5] * count, STEPS)[1] / STEPS * 1000 for _ in range(8)][1:]
                 middle = statistics.median(times)
                 print(f"  {count} rows after {position}: {middle:.0f} us a step, {count / middle * 1e6:.0f} tok/s, all {[round(t) for t in times]}", flush=True)
+                if "TRACE=1" in defines:
+                    marks = (self_trace := runner.trace.long()) - self_trace[:, :, :1]
+                    for warp in (0, 1, 5):
+                        print(f"    warp {warp}:", " ".join(f"{i}:{int(v)}" for i, v in enumerate(marks[:, warp, :24].double().mean(0).tolist())))
             del sequences
 
 

@@ -15,6 +15,14 @@
 #ifndef HOLD_OUT
 #define HOLD_OUT 0
 #endif
+#ifndef FACTORS_FIRST
+#define FACTORS_FIRST 0
+#endif
+#ifndef AHEAD
+#define AHEAD 0 // chunks of keys and values of the next layer that are brought to the second level cache
+#define AHEAD_FROM 0
+#define PACE 1000
+#endif
 #ifndef FLY_KV
 #define FLY_KV 3
 #endif
@@ -75,6 +83,34 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
     while (landed < own)
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
+
+#if AHEAD
+// Brings some of the next layer's keys and values to the second level cache while products wait for each other.
+__device__ void fetch_ahead(const Together& t, Mates& m, u32 worker) {
+    const Params& p = t.p;
+    Shared& s = m.shared;
+    u32 group = worker / GROUP_SIZE;
+    for (u32 step = 0; step < p.steps; ++step) {
+        while (s.kv_written <= step) if (s.stop) return;
+        for (u32 layer = 1; layer < LAYERS; ++layer) {
+            while (m.attended < step * LAYERS + layer) if (s.stop) return;
+            u32 at = 0;
+            for (u32 k = 0; k < m.items[step & 1] && at < AHEAD_FROM + AHEAD; ++k) {
+                Item it = item_at(m, step, k);
+                const Row& row = m.rows[it.row];
+                const u8* keys = row.cache + ((u64)layer * KV_HEADS + group) * 2 * row.blocks * CHUNK;
+                for (u32 b = it.begin; b < it.end && at < AHEAD_FROM + AHEAD; ++b, at += 2) {
+                    if (at < AHEAD_FROM) continue;
+                    u32 since = cycles();
+                    bulk_l2(keys + (u64)b * CHUNK, CHUNK);
+                    bulk_l2(keys + ((u64)row.blocks + b) * CHUNK, CHUNK);
+                    while (cycles() - since < PACE) {}
+                }
+            }
+        }
+    }
+}
+#endif
 
 // Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
@@ -182,15 +218,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         s.stop = 0;
         s.kv_written = 0;
         s.gone = 0;
+        m.attended = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
     if (tid < count) m.rows[tid] = t.rows[tid];
     __syncthreads();
     if (tid >= CONSUMERS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 48;");
         u32 me = (tid - CONSUMERS) / 32;
         if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
+#if AHEAD
+        if (tid % 32 == 0 && me == PRODUCERS) fetch_ahead(t, m, worker);
+#endif
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
@@ -234,14 +274,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             {
                 Weights<QKV_TILES, HIDDEN_STEPS> w;
                 Inputs<HIDDEN_STEPS> x;
+                MARK(0);
                 w.fetch(c);
                 c.hold(layer ? HOLD_Y : 0);
-                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+#if FACTORS_FIRST
                 factors(c, m, 0, epoch, count, 1);
+                MARK(1);
+                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+                MARK(2);
+#else
+                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+                MARK(1);
+                factors(c, m, 0, epoch, count, 1);
+                MARK(2);
+#endif
                 float* to = sums + side * SUM_SIDE;
                 await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
+                MARK(3);
                 u32 n = c.tid / (QKV_ROWS / 4), quad = c.tid % (QKV_ROWS / 4);
                 if (n < count) {
                     float4 v = total(to, n, quad * 4);
@@ -250,18 +301,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 }
                 c.since = cycles();
                 flip();
+                MARK(4);
             }
             attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
+            if (AHEAD && c.tid == 0) m.attended = step * LAYERS + layer + 1;
             {
                 Weights<OUT_TILES, OUT_STEPS> w;
                 Inputs<OUT_STEPS> x;
+                MARK(9);
                 w.fetch(c);
                 c.hold(HOLD_OUT);
                 x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
+                MARK(10);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
                 sync_consumers();
+                MARK(11);
                 give_sums(c, to, 0, epoch, count);
+                MARK(12);
                 c.since = cycles();
                 flip();
             }
@@ -272,16 +329,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     float4 gain = res.gain(gains + HIDDEN);
                     c.hold(HOLD_SUMS);
                     res.add(c, 0, epoch);
+                    MARK(13);
                     res.give(c, gain, 1, turn, epoch);
+                    MARK(14);
                 }
                 w.fetch(c);
                 c.hold(HOLD_Y);
-                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+#if FACTORS_FIRST
                 factors(c, m, 1, epoch, count, 5);
+                MARK(15);
+                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+                MARK(16);
+#else
+                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+                MARK(15);
+                factors(c, m, 1, epoch, count, 5);
+                MARK(16);
+#endif
                 float* to = sums + side * SUM_SIDE;
                 await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
+                MARK(17);
                 // Rows alternate: gate, up.
                 u32 n = c.tid / 8, four = c.tid % 8;
                 if (n < count && four * 4 < MID_ROWS) {
@@ -291,6 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     for (int i = 0; i < 4; ++i) g[i] = __fdividef(g[i], 1.f + exp2_fast(-1.4426950408889634f * g[i])) * u[i];
                     put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + four * 4), word4(g[0], g[1], g[2], g[3], turn));
                 }
+                MARK(18);
                 c.since = cycles();
                 flip();
             }
@@ -300,11 +370,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 w.fetch(c);
                 c.hold(HOLD_MID);
                 x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
+                MARK(19);
                 float* to = sums + side * SUM_SIDE;
                 await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
+                MARK(20);
                 give_sums(c, to, 1, epoch, count);
+                MARK(21);
                 c.since = cycles();
                 flip();
             }
@@ -312,7 +385,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 float4 gain = res.gain(gains + 2 * HIDDEN);
                 c.hold(HOLD_SUMS);
                 res.add(c, 1, epoch);
+                MARK(22);
                 res.give(c, gain, 0, (epoch + 1) & 1, epoch + 1);
+                MARK(23);
             }
             ++epoch;
         }

@@ -15,7 +15,9 @@
 #define ADDERS_ROW (WORKERS / ROWS) // workers that add up a row of the residual stream
 #define ADDED (HIDDEN / ADDERS_ROW) // columns of one
 #define ADDING (ADDED / 4)          // its threads
-#define SPAN 16                     // blocks of 32 positions that a worker attends to at once
+#ifndef SPAN
+#define SPAN 16 // blocks of 32 positions that a worker attends to at once
+#endif
 #define AT_ONCE (WARPS / (GQA + 2)) // spans that a worker makes ready at once
 #define LIST 512                    // spans of a worker
 #define TINY 5.421010862427522e-20f // 2^-64
@@ -44,7 +46,15 @@ struct Together {
     const u32* tokens; // fed first
     u64* parts;        // [KV_HEADS][ROWS][spans][PART_WORDS]
     u32 spans, count;
+#ifdef TRACE
+    u32* trace;
+#endif
 };
+#ifdef TRACE
+#define MARK(i) if (c.lane == 0 && layer == 14 && step + 1 == p.steps) t.trace[(c.worker * WARPS + c.warp) * 32 + (i)] = cycles()
+#else
+#define MARK(i)
+#endif
 
 struct Mates {
     Shared shared;
@@ -53,6 +63,7 @@ struct Mates {
     float factor[ROWS]; // of the norm, times 2^64
     u16 list[2][LIST];  // spans of this worker, row and number, of even and odd steps
     u32 items[2];
+    volatile u32 attended; // layers whose attention is done
 };
 
 __device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }

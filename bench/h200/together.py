@@ -5,6 +5,7 @@ them. `SPAN=2` checks what rows of many spans do at lengths that float64 can fol
 """
 
 import ctypes
+import signal
 import statistics
 import sys
 
@@ -153,6 +154,7 @@ def main(variants):
     model = decode.Model()
     tape, truths = decode.Tape(model, compiled(decode.text(), []), False), Truths(model)
     for variant in variants:
+        signal.alarm(40)  # a launch that never ends ends this
         defines = [d for d in variant.split(",") if d and d != "quick"]
         build = Build(defines)
         build.span = next((d for d in defines if d.startswith("SPAN=")), "")

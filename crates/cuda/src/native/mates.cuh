@@ -18,8 +18,8 @@ __device__ __forceinline__ Item item_at(const Mates& m, u32 step, u32 k) {
     i.position = m.rows[i.row].position + step;
     u32 blocks = (i.position + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS;
     i.spans = spans_of(blocks);
-    i.begin = blocks * i.span / i.spans;
-    i.end = blocks * (i.span + 1) / i.spans;
+    i.begin = m.begin[step & 1][k];
+    i.end = m.end[step & 1][k];
     i.last = i.span + 1 == i.spans;
     return i;
 }
@@ -34,8 +34,13 @@ __device__ __forceinline__ void list_items(Mates& m, u32 lane, u32 member, u32 s
         if (lane >= d) up += v;
     }
     u32 first = up - mine, all = __shfl_sync(~0u, up, 31);
-    for (u32 i = 0; i < mine; ++i)
-        if ((first + i) % GROUP_SIZE == member && (first + i) / GROUP_SIZE < LIST) m.list[step & 1][(first + i) / GROUP_SIZE] = (u16)(lane + i * ROWS);
+    for (u32 i = 0; i < mine; ++i) {
+        u32 at = (first + i) / GROUP_SIZE;
+        if ((first + i) % GROUP_SIZE != member || at >= LIST) continue;
+        m.list[step & 1][at] = (u16)(lane + i * ROWS);
+        m.begin[step & 1][at] = (u16)(blocks * i / mine);
+        m.end[step & 1][at] = (u16)(blocks * (i + 1) / mine);
+    }
     u32 own = all > member ? (all - member + GROUP_SIZE - 1) / GROUP_SIZE : 0;
     if (lane == 0) m.items[step & 1] = own < LIST ? own : LIST;
 }

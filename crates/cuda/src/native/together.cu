@@ -19,8 +19,9 @@
 #define FACTORS_FIRST 0
 #endif
 #ifndef AHEAD
-#define AHEAD 0 // chunks of keys and values of the next layer that are brought to the second level cache
-#define AHEAD_FROM 0
+#define AHEAD 0 // blocks of the next layer's keys and values that are brought to the second level cache beside weights
+#endif
+#ifndef PACE
 #define PACE 1000
 #endif
 #ifndef FLY_KV
@@ -31,11 +32,8 @@
 __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 me) {
     const Params& p = t.p;
     Shared& s = m.shared;
-    u64 policy = evict_first();
-    u32 group = worker / GROUP_SIZE;
     u32 turn = 0, slot = 0, parity = 1;
     u32 own = 0, landed = 0, landed_slot = me, landed_parity = 0;
-    u32 first = (u32)((u64)HEAD_TILES_ALL * worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (worker + 1) / WORKERS);
     const u8* tape;
     u32 full = saddr(s.full), empty = saddr(s.empty);
     bool going = true, round = false;
@@ -51,7 +49,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
                 while (!mbar_try(empty + slot * 8, parity)) if (s.stop) { going = false; return; };
             ++own;
             mbar_expect(full + slot * 8, CHUNK);
-            bulk(ring + slot * CHUNK, from, CHUNK, full + slot * 8, policy);
+            bulk(ring + slot * CHUNK, from, CHUNK, full + slot * 8, evict_first());
         }
         if (++turn == PRODUCERS) turn = 0;
         if (++slot == SLOTS) { slot = 0; parity ^= 1; round = true; }
@@ -60,22 +58,23 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         for (u32 i = 0; going && i < count; ++i, tape += CHUNK) chunk(fly, tape);
     };
     for (u32 step = 0; going && step < p.steps; ++step) {
+        asm volatile("" : "+r"(worker));
         tape = p.tape + (u64)worker * p.tape_stride;
         for (u32 layer = 0; going && layer < LAYERS; ++layer) {
             weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
             // Until the last token's keys and values are stored and the step's spans known.
             while (going && s.kv_written <= step) if (s.stop) going = false;
             for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
-                Item it = item_at(m, step, k);
-                const Row& at = m.rows[it.row];
-                const u8* keys = at.cache + ((u64)layer * KV_HEADS + group) * 2 * at.blocks * CHUNK;
-                for (u32 b = it.begin; going && b < it.end; ++b) {
+                const Row& at = m.rows[m.list[step & 1][k] % ROWS];
+                const u8* keys = at.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * at.blocks * CHUNK;
+                for (u32 b = m.begin[step & 1][k]; going && b < m.end[step & 1][k]; ++b) {
                     chunk(FLY_KV, keys + (u64)b * CHUNK);
                     if (going) chunk(FLY_KV, keys + ((u64)at.blocks + b) * CHUNK);
                 }
             }
             weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), FLY);
         }
+        u32 first = (u32)((u64)HEAD_TILES_ALL * worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (worker + 1) / WORKERS);
         weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
     }
     // What is in flight must land before the block may end.
@@ -85,25 +84,20 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
 }
 
 #if AHEAD
-// Brings some of the next layer's keys and values to the second level cache while products wait for each other.
+// Brings blocks that the next layer's attention of this worker begins with to the second level cache, while products wait for
+// each other.
 __device__ void fetch_ahead(const Together& t, Mates& m, u32 worker) {
-    const Params& p = t.p;
-    Shared& s = m.shared;
-    u32 group = worker / GROUP_SIZE;
-    for (u32 step = 0; step < p.steps; ++step) {
-        while (s.kv_written <= step) if (s.stop) return;
+    for (u32 step = 0; step < t.p.steps; ++step) {
         for (u32 layer = 1; layer < LAYERS; ++layer) {
-            while (m.attended < step * LAYERS + layer) if (s.stop) return;
-            u32 at = 0;
-            for (u32 k = 0; k < m.items[step & 1] && at < AHEAD_FROM + AHEAD; ++k) {
-                Item it = item_at(m, step, k);
-                const Row& row = m.rows[it.row];
-                const u8* keys = row.cache + ((u64)layer * KV_HEADS + group) * 2 * row.blocks * CHUNK;
-                for (u32 b = it.begin; b < it.end && at < AHEAD_FROM + AHEAD; ++b, at += 2) {
-                    if (at < AHEAD_FROM) continue;
+            while (m.attended < step * LAYERS + layer) if (m.shared.stop) return;
+            u32 left = AHEAD, items = m.items[step & 1];
+            for (u32 k = 0; k < items && left; ++k) {
+                const Row& row = m.rows[m.list[step & 1][k] % ROWS];
+                const u8* keys = row.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * row.blocks * CHUNK;
+                for (u32 b = m.begin[step & 1][k]; b < m.end[step & 1][k] && left; ++b, --left) {
                     u32 since = cycles();
                     bulk_l2(keys + (u64)b * CHUNK, CHUNK);
-                    bulk_l2(keys + ((u64)row.blocks + b) * CHUNK, CHUNK);
+                    bulk_l2(keys + (u64)(row.blocks + b) * CHUNK, CHUNK);
                     while (cycles() - since < PACE) {}
                 }
             }
@@ -225,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
     if (tid < count) m.rows[tid] = t.rows[tid];
     __syncthreads();
     if (tid >= CONSUMERS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 48;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         u32 me = (tid - CONSUMERS) / 32;
         if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
 #if AHEAD

@@ -19,7 +19,7 @@
 #define SPAN 16 // blocks of 32 positions that a worker attends to at once
 #endif
 #define AT_ONCE (WARPS / (GQA + 2)) // spans that a worker makes ready at once
-#define LIST 512                    // spans of a worker
+#define LIST 256                    // spans of a worker
 #define TINY 5.421010862427522e-20f // 2^-64
 #define HUGE 18446744073709551616.f // 2^64
 
@@ -61,7 +61,8 @@ struct Mates {
     Head head[AT_ONCE];
     Row rows[ROWS];
     float factor[ROWS]; // of the norm, times 2^64
-    u16 list[2][LIST];  // spans of this worker, row and number, of even and odd steps
+    // Spans of this worker, of even and odd steps: row and number, blocks of 32 old positions.
+    u16 list[2][LIST], begin[2][LIST], end[2][LIST];
     u32 items[2];
     volatile u32 attended; // layers whose attention is done
 };

@@ -191,13 +191,14 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
             if (it.last) {
                 u32 at = (h * HEAD_DIM + c.lane * 4) / 2;
                 for (u32 s = 0; s + 1 < it.spans; ++s, parts += PART_WORDS) {
-                    uint4 v[1], ml;
-                    c.poll<1>(parts + at, 0, epoch, v, true, 3);
-                    do ml = get4(parts + HEADS_WIDTH / 2 + h * 2);
-                    while (c.waiting(ml.y == epoch && ml.w == epoch, 3));
+                    uint4 v, ml;
+                    do {
+                        v = get4(parts + at);
+                        ml = get4(parts + HEADS_WIDTH / 2 + h * 2);
+                    } while (c.waiting(fresh(v, epoch << 16) && ml.y == epoch && ml.w == epoch, 3));
                     float x[4];
-                    unpack24(v[0].x, v[0].y, x[0], x[1]);
-                    unpack24(v[0].z, v[0].w, x[2], x[3]);
+                    unpack24(v.x, v.y, x[0], x[1]);
+                    unpack24(v.z, v.w, x[2], x[3]);
                     r.join(__uint_as_float(ml.x), __uint_as_float(ml.z), x);
                 }
                 float by = __fdividef(1.f, r.l);

@@ -15,15 +15,6 @@
 #ifndef HOLD_OUT
 #define HOLD_OUT 0
 #endif
-#ifndef FACTORS_FIRST
-#define FACTORS_FIRST 0
-#endif
-#ifndef AHEAD
-#define AHEAD 0 // blocks of the next layer's keys and values that are brought to the second level cache beside weights
-#endif
-#ifndef PACE
-#define PACE 1000
-#endif
 #ifndef FLY_KV
 #define FLY_KV 3
 #endif
@@ -83,28 +74,8 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
 
-#if AHEAD
-// Brings blocks that the next layer's attention of this worker begins with to the second level cache, while products wait for
-// each other.
-__device__ void fetch_ahead(const Together& t, Mates& m, u32 worker) {
-    for (u32 step = 0; step < t.p.steps; ++step) {
-        for (u32 layer = 1; layer < LAYERS; ++layer) {
-            while (m.attended < step * LAYERS + layer) if (m.shared.stop) return;
-            u32 left = AHEAD, items = m.items[step & 1];
-            for (u32 k = 0; k < items && left; ++k) {
-                const Row& row = m.rows[m.list[step & 1][k] % ROWS];
-                const u8* keys = row.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * row.blocks * CHUNK;
-                for (u32 b = m.begin[step & 1][k]; b < m.end[step & 1][k] && left; ++b, --left) {
-                    u32 since = cycles();
-                    bulk_l2(keys + (u64)b * CHUNK, CHUNK);
-                    bulk_l2(keys + (u64)(row.blocks + b) * CHUNK, CHUNK);
-                    while (cycles() - since < PACE) {}
-                }
-            }
-        }
-    }
-}
-#endif
+// What follows from a thread's place is found anew in each product: kept, it would take the weights' registers.
+__device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member)); }
 
 // Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
@@ -118,31 +89,27 @@ __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 w
     }
 }
 
-// Where sums have one buffer, others may still read those of the product before.
-__device__ __forceinline__ void await_readers() { if (SIDES == 1) sync_consumers(); }
-
 __device__ __forceinline__ bool better(float v, u32 i, float best, u32 id) { return v > best || (v == best && i < id); }
 
 // The head over this worker's rows of it; the best of every row goes to all.
 __device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const Inputs<HIDDEN_STEPS>& x, float* logits, u32 epoch, u32 count) {
-    u32 first = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS);
-    u32 half = 0, id = 0xffffffffu;
+    u32 tile = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), half = 0, id = 0xffffffffu;
     float best = -3.4e38f;
+    if (SIDES == 1) sync_consumers();
 #pragma unroll 1
-    for (u32 t0 = first; t0 < last; t0 += 2, half ^= 2) {
+    while (tile < (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS)) {
         // Found anew instead of being kept.
-        asm volatile("" : "+r"(c.tid), "+r"(c.lane));
-        u32 n = c.tid / 8, quad = c.tid % 8;
-        u32 tiles = last - t0 < 2 ? last - t0 : 2;
-#pragma unroll 1
-        for (u32 t = 0; t < tiles; ++t) Weights<1, HIDDEN_STEPS>::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half + t, x);
-        // The other half is written until the next barrier, so one a span is enough.
+        asm volatile("" : "+r"(c.tid), "+r"(c.lane), "+r"(c.worker));
+        Weights<1, HIDDEN_STEPS>::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half, x, false);
+        // Sums of one tile are written while those before are read: one barrier a tile is enough.
         sync_consumers();
-        if (n >= count || quad >= tiles * 4) continue;
+        u32 n = c.tid / 4, quad = c.tid % 4, token = tile * 16 + quad * 4, from = half * 16 + quad * 4;
+        ++tile;
+        half ^= 1;
+        if (n >= count) continue;
         float r = m.factor[n];
-        float4 v = total(sums, n, half * 16 + quad * 4);
+        float4 v = total(sums, n, from);
         v.x *= r; v.y *= r; v.z *= r; v.w *= r;
-        u32 token = t0 * 16 + quad * 4;
         if (logits) *(float4*)(logits + (u64)n * VOCAB + token) = v;
         float each[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -153,14 +120,14 @@ __device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const 
         }
     }
 #pragma unroll
-    for (int d = 1; d < 8; d *= 2) {
+    for (int d = 1; d < 4; d *= 2) {
         float v = __shfl_xor_sync(~0u, best, d);
         u32 i = __shfl_xor_sync(~0u, id, d);
         if (better(v, i, best, id)) { best = v; id = i; }
     }
     sync_consumers();
-    u32 n = c.tid / 8;
-    if (n < count && c.tid % 8 == 0) {
+    u32 n = c.tid / 4;
+    if (n < count && c.tid % 4 == 0) {
         // This worker's keys and values come before its word.
         __threadfence();
         put2(c.p.link + WORD_BEST + (n * WORKERS + c.worker) * 2, (u64)__float_as_uint(best) | (u64)epoch << 32, (u64)id | (u64)epoch << 32);
@@ -212,7 +179,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         s.stop = 0;
         s.kv_written = 0;
         s.gone = 0;
-        m.attended = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
@@ -222,14 +188,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         u32 me = (tid - CONSUMERS) / 32;
         if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
-#if AHEAD
-        if (tid % 32 == 0 && me == PRODUCERS) fetch_ahead(t, m, worker);
-#endif
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     Ctx c{p, s, saddr(ring), nullptr, nullptr, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
-    Residual res(c, count);
     // Every product's input is given once a layer, that of QKV once more for the head: what `turn` a word is of.
     u32 epoch = 1, side = 0;
     auto flip = [&]() { if (SIDES == 2) side ^= 1; };
@@ -248,42 +210,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             __syncwarp();
             if (c.lane == 0) s.kv_written = step + 1;
         }
-        if (res.warps(c)) {
-            float4 gain = res.gain(p.norms);
-            u64 word = res.mine && !step ? t.tokens[res.row] : 0;
+        if (Adder::warps(c)) {
+            Adder adder(c, count);
+            float4 gain = adder.gain(p.norms);
+            u64 word = adder.mine && !step ? t.tokens[adder.row] : 0;
             if (step) {
-                do if (res.mine) word = get1(p.link + WORD_NEXT + res.row);
-                while (c.waiting(!res.mine || (u32)(word >> 32) == epoch - 1, 7));
+                do if (adder.mine) word = get1(p.link + WORD_NEXT + adder.row);
+                while (c.waiting(!adder.mine || (u32)(word >> 32) == epoch - 1, 7));
             }
-            res.embed(p, (u32)word);
-            res.give(c, gain, 0, epoch & 1, epoch);
+            adder.give(c, m, adder.embed(p, (u32)word), gain, 0, epoch & 1, epoch);
         }
         c.since = cycles();
 #pragma unroll 1
         for (u32 layer = 0; layer < LAYERS; ++layer) {
-            // What follows from a thread's place is found anew in each layer: kept, it would take the weights' registers.
-            asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member));
             const float* gains = p.norms + (u64)2 * layer * HIDDEN;
             const u32 turn = (epoch - step) & 1;
             {
+                forget(c);
                 Weights<QKV_TILES, HIDDEN_STEPS> w;
                 Inputs<HIDDEN_STEPS> x;
                 MARK(0);
                 w.fetch(c);
                 c.hold(layer ? HOLD_Y : 0);
-#if FACTORS_FIRST
-                factors(c, m, 0, epoch, count, 1);
-                MARK(1);
-                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+                x.gather<true>(c, m.factor, p.link + WORD_Y, p.link + WORD_SQUARES, epoch & 1, epoch, count, 1);
                 MARK(2);
-#else
-                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
-                MARK(1);
-                factors(c, m, 0, epoch, count, 1);
-                MARK(2);
-#endif
                 float* to = sums + side * SUM_SIDE;
-                await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
                 MARK(3);
@@ -298,14 +249,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 MARK(4);
             }
             attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
-            if (AHEAD && c.tid == 0) m.attended = step * LAYERS + layer + 1;
             {
+                forget(c);
                 Weights<OUT_TILES, OUT_STEPS> w;
                 Inputs<OUT_STEPS> x;
                 MARK(9);
                 w.fetch(c);
                 c.hold(HOLD_OUT);
-                x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
+                x.gather<false>(c, nullptr, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), nullptr, turn, epoch, count, 9);
                 MARK(10);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
@@ -317,56 +268,53 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 flip();
             }
             {
+                forget(c);
                 Weights<GU_TILES, HIDDEN_STEPS> w;
                 Inputs<HIDDEN_STEPS> x;
-                if (res.warps(c)) {
-                    float4 gain = res.gain(gains + HIDDEN);
+                if (Adder::warps(c)) {
+                    Adder adder(c, count);
+                    float4 gain = adder.gain(gains + HIDDEN);
                     c.hold(HOLD_SUMS);
-                    res.add(c, 0, epoch);
+                    float4 x = adder.add(c, m, 0, epoch);
                     MARK(13);
-                    res.give(c, gain, 1, turn, epoch);
+                    adder.give(c, m, x, gain, 1, turn, epoch);
                     MARK(14);
                 }
                 w.fetch(c);
                 c.hold(HOLD_Y);
-#if FACTORS_FIRST
-                factors(c, m, 1, epoch, count, 5);
-                MARK(15);
-                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+                x.gather<true>(c, m.factor, p.link + WORD_Y + ROWS * HIDDEN / 4, p.link + WORD_SQUARES + ROWS * PIECES, turn, epoch, count, 5);
                 MARK(16);
-#else
-                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
-                MARK(15);
-                factors(c, m, 1, epoch, count, 5);
-                MARK(16);
-#endif
                 float* to = sums + side * SUM_SIDE;
-                await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
                 MARK(17);
-                // Rows alternate: gate, up.
-                u32 n = c.tid / 8, four = c.tid % 8;
-                if (n < count && four * 4 < MID_ROWS) {
-                    float4 a = total(to, n, four * 8), b = total(to, n, four * 8 + 4);
-                    float r = m.factor[n], g[4] = {a.x * r, a.z * r, b.x * r, b.z * r}, u[4] = {a.y * r, a.w * r, b.y * r, b.w * r};
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) g[i] = __fdividef(g[i], 1.f + exp2_fast(-1.4426950408889634f * g[i])) * u[i];
-                    put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + four * 4), word4(g[0], g[1], g[2], g[3], turn));
+                // Rows alternate: gate, up. A lane has two of them, two lanes a word.
+                for (u32 n = c.tid / 16; n < (count + 1) / 2 * 2; n += CONSUMERS / 16) {
+                    u32 quad = c.tid % 16;
+                    float2 v = make_float2(0.f, 0.f);
+                    if (n < count && quad * 2 < MID_ROWS) {
+                        float4 s = total(to, n, quad * 4);
+                        float r = m.factor[n], a = s.x * r, b = s.z * r;
+                        v.x = __fdividef(a, 1.f + exp2_fast(-1.4426950408889634f * a)) * (s.y * r);
+                        v.y = __fdividef(b, 1.f + exp2_fast(-1.4426950408889634f * b)) * (s.w * r);
+                    }
+                    float2 o = make_float2(__shfl_down_sync(~0u, v.x, 1), __shfl_down_sync(~0u, v.y, 1));
+                    if (n < count && quad * 2 < MID_ROWS && quad % 2 == 0)
+                        put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + quad * 2), word4(v.x, v.y, o.x, o.y, turn));
                 }
                 MARK(18);
                 c.since = cycles();
                 flip();
             }
             {
+                forget(c);
                 Weights<OUT_TILES, MID_STEPS> w;
                 Inputs<MID_STEPS> x;
                 w.fetch(c);
                 c.hold(HOLD_MID);
-                x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
+                x.gather<false>(c, nullptr, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), nullptr, turn, epoch, count, 8);
                 MARK(19);
                 float* to = sums + side * SUM_SIDE;
-                await_readers();
                 w.multiply(c, to, x);
                 sync_consumers();
                 MARK(20);
@@ -375,22 +323,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 c.since = cycles();
                 flip();
             }
-            if (res.warps(c)) {
-                float4 gain = res.gain(gains + 2 * HIDDEN);
+            if (Adder::warps(c)) {
+                Adder adder(c, count);
+                float4 gain = adder.gain(gains + 2 * HIDDEN);
                 c.hold(HOLD_SUMS);
-                res.add(c, 1, epoch);
+                float4 x = adder.add(c, m, 1, epoch);
                 MARK(22);
-                res.give(c, gain, 0, (epoch + 1) & 1, epoch + 1);
+                adder.give(c, m, x, gain, 0, (epoch + 1) & 1, epoch + 1);
                 MARK(23);
             }
             ++epoch;
         }
         {
-            asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member));
+            forget(c);
             Inputs<HIDDEN_STEPS> x;
             c.hold(HOLD_Y);
-            x.gather(c, p.link + WORD_Y, epoch & 1, count, 6);
-            factors(c, m, 0, epoch, count, 6);
+            x.gather<true>(c, m.factor, p.link + WORD_Y, p.link + WORD_SQUARES, epoch & 1, epoch, count, 6);
             head(c, m, sums + side * SUM_SIDE, x, p.logits && step + 1 == p.steps ? p.logits : nullptr, epoch, count);
         }
         if (worker < count && c.warp == 0) settle_token(c, (u32*)p.out + step * ROWS, epoch);

@@ -16,7 +16,7 @@
 #define ADDED (HIDDEN / ADDERS_ROW) // columns of one
 #define ADDING (ADDED / 4)          // its threads
 #ifndef SPAN
-#define SPAN 16 // blocks of 32 positions that a worker attends to at once
+#define SPAN 8 // blocks of 32 positions that a worker attends to at once
 #endif
 #define AT_ONCE (WARPS / (GQA + 2)) // spans that a worker makes ready at once
 #define LIST 256                    // spans of a worker
@@ -60,11 +60,11 @@ struct Mates {
     Shared shared;
     Head head[AT_ONCE];
     Row rows[ROWS];
+    __align__(16) float4 residual[ADDING]; // of a thread that adds up: its four columns of a row of the residual stream
     float factor[ROWS]; // of the norm, times 2^64
     // Spans of this worker, of even and odd steps: row and number, blocks of 32 old positions.
     u16 list[2][LIST], begin[2][LIST], end[2][LIST];
     u32 items[2];
-    volatile u32 attended; // layers whose attention is done
 };
 
 __device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }
@@ -94,19 +94,25 @@ template <int STEPS> __device__ __forceinline__ u32 place(u32 n, u32 k) {
 template <int STEPS> struct Inputs {
     static const int EACH = STEPS % 2 ? 1 : 2;
     uint4 b[NARROW][(STEPS + 1) / 2];
-    __device__ __forceinline__ void gather(Ctx& c, const u64* words, u32 turn, u32 count, u32 where) {
+    // With `squares` also the factors of the norm for all rows, eight lanes a row.
+    template <bool NORMED> __device__ __forceinline__ void gather(Ctx& c, float* factor, const u64* words, const u64* squares, u32 turn, u32 epoch, u32 count, u32 where) {
+        static_assert(PIECES == 16, "two pieces a lane");
+        const u32 row = c.tid / 8;
+        const bool mine = NORMED && row < count;
+        uint4 ss = make_uint4(0, 0, 0, 0);
         const u64* from = words + c.warp * (NARROW * STEPS * 32);
         const u32 flag = turn << 14;
         // A lane whose row is not there takes the last one's words: nobody reads its sums.
         u32 at[NARROW];
 #pragma unroll
         for (int t = 0; t < NARROW; ++t) {
-            u32 row = t * 8 + (c.lane >> 2);
-            row = row < count ? row : count - 1;
-            at[t] = row / 8 * (STEPS * 32) + (row % 8 * 4 + (c.lane & 3)) * EACH;
+            u32 n = t * 8 + (c.lane >> 2);
+            n = n < count ? n : count - 1;
+            at[t] = n / 8 * (STEPS * 32) + (n % 8 * 4 + (c.lane & 3)) * EACH;
         }
         for (;;) {
             u32 off = 0;
+            if (mine) ss = get4(squares + row * PIECES + c.tid % 8 * 2);
 #pragma unroll
             for (int t = 0; t < NARROW; ++t)
 #pragma unroll
@@ -123,7 +129,7 @@ template <int STEPS> struct Inputs {
             for (int t = 0; t < NARROW; ++t)
 #pragma unroll
                 for (int s = 0; s < STEPS; ++s) off |= (s & 1 ? b[t][s / 2].z : b[t][s / 2].x) ^ flag;
-            if (__all_sync(~0u, !(off & 0x4000u))) break;
+            if (__all_sync(~0u, !(off & 0x4000u) && (!mine || (ss.y == epoch && ss.w == epoch)))) break;
             if (c.waiting(false, where)) continue;
             // Nothing to be kept in registers over a look at the clock.
 #pragma unroll
@@ -136,45 +142,60 @@ template <int STEPS> struct Inputs {
         for (int t = 0; t < NARROW; ++t)
 #pragma unroll
             for (int s = 0; s < STEPS; s += 2) { b[t][s / 2].x &= ~0x4000u; b[t][s / 2].z &= ~0x4000u; }
+        if (!NORMED || c.warp >= ROWS / 4) return;
+        float sum = __uint_as_float(ss.x) + __uint_as_float(ss.z);
+#pragma unroll
+        for (int d = 1; d < 8; d *= 2) sum += __shfl_xor_sync(~0u, sum, d);
+        // No end to it: nothing of this row is a number.
+        if (mine && c.tid % 8 == 0) factor[row] = sum < 3.4e38f ? rsqrtf(sum * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
     }
 };
 
 // A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers.
 template <int TILES, int STEPS> struct Weights {
-    static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || STEPS % 2 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
+    static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || ALL <= 12 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
     uint4 w[UNITS ? UNITS : 1];
     __device__ __forceinline__ void fetch(Ctx& c) {
         if (HELD) c.fetch<UNITS / 2>(w);
     }
     // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH].
-    __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x) {
-        float a[NARROW][4] = {}, b[NARROW][4] = {};
-#pragma unroll
-        for (int s = 0; s < STEPS; ++s)
-#pragma unroll
-            for (int t = 0; t < NARROW; ++t) mma(s & 1 ? b[t] : a[t], u[s], s & 1 ? x.b[t][s / 2].z : x.b[t][s / 2].x, s & 1 ? x.b[t][s / 2].w : x.b[t][s / 2].y);
+    __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first) {
+        const int TOGETHER = NARROW < 2 ? NARROW : 2;
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
-        for (int t = 0; t < NARROW; ++t) {
-            float* row = to + t * 8 * SUM_PITCH;
-            row[0] = a[t][0] + b[t][0];
-            row[SUM_PITCH] = a[t][1] + b[t][1];
-            row[8] = a[t][2] + b[t][2];
-            row[SUM_PITCH + 8] = a[t][3] + b[t][3];
+        for (int t = 0; t < NARROW; t += TOGETHER) {
+            float a[TOGETHER][4] = {}, b[TOGETHER][4] = {};
+#pragma unroll
+            for (int s = 0; s < STEPS; ++s)
+#pragma unroll
+                for (int i = 0; i < TOGETHER; ++i) {
+                    const uint4& v = x.b[t + i][s / 2];
+                    mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
+                }
+            // Where sums have one buffer, others may still read those of the product before.
+            if (SIDES == 1 && first && t == 0) sync_consumers();
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+                float* row = to + (t + i) * 8 * SUM_PITCH;
+                row[0] = a[i][0] + b[i][0];
+                row[SUM_PITCH] = a[i][1] + b[i][1];
+                row[8] = a[i][2] + b[i][2];
+                row[SUM_PITCH + 8] = a[i][3] + b[i][3];
+            }
         }
     }
     __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x) {
         float* sums = side + c.warp * (ROWS * SUM_PITCH);
 #pragma unroll
-        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x);
+        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x, t == 0);
 #pragma unroll 1
-        for (int t = HELD; t < TILES; ++t) stream(c, sums, t, x);
+        for (int t = HELD; t < TILES; ++t) stream(c, sums, t, x, t == 0);
     }
     // A tile whose weights are still in the ring.
-    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x) {
+    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, bool first) {
         uint4 u[STEPS];
         c.fetch<STEPS / 2>(u);
-        tile(c, sums, t, u, x);
+        tile(c, sums, t, u, x, first);
     }
 };
 
@@ -190,26 +211,33 @@ __device__ __forceinline__ float4 total(const float* side, u32 n, u32 first) {
     return v[0];
 }
 
-// A thread's four columns of a row of the residual stream.
-struct Residual {
-    float x[4];
+// A thread that adds up some columns of a row of the residual stream, which it keeps in shared memory.
+struct Adder {
     u32 row, column;
     bool mine;
-    __device__ __forceinline__ Residual(const Ctx& c, u32 count) {
+    __device__ __forceinline__ Adder(const Ctx& c, u32 count) {
         row = c.worker / ADDERS_ROW;
         column = c.worker % ADDERS_ROW * ADDED + c.tid * 4;
         mine = c.tid < ADDING && row < count;
     }
     __device__ __forceinline__ static bool warps(const Ctx& c) { return c.warp < (ADDING + 31) / 32; }
-    __device__ __forceinline__ void embed(const Params& p, u32 token) {
+    __device__ __forceinline__ float4 embed(const Params& p, u32 token) const {
         uint2 e = mine ? *(const uint2*)(p.embedding + (u64)(token < VOCAB ? token : 0) * HIDDEN + column) : make_uint2(0, 0);
-        x[0] = lo_f(e.x); x[1] = hi_f(e.x); x[2] = lo_f(e.y); x[3] = hi_f(e.y);
+        return make_float4(lo_f(e.x), hi_f(e.x), lo_f(e.y), hi_f(e.y));
     }
-    // Adds what every group's workers have given.
-    __device__ __forceinline__ void add(Ctx& c, u32 which, u32 epoch) {
+    // What was there and what every group's workers have given.
+    __device__ __forceinline__ float4 add(Ctx& c, const Mates& m, u32 which, u32 epoch) const {
         const u64* from = c.p.link + WORD_SUM + ((u64)(which * ROWS + row) * KV_HEADS * HIDDEN + column) / 2;
-        uint4 v[KV_HEADS] = {};
-        c.poll<KV_HEADS>(from, HIDDEN / 2, epoch, v, mine, 10);
+        uint4 v[KV_HEADS];
+        for (;;) {
+            bool ready = true;
+#pragma unroll
+            for (int g = 0; g < KV_HEADS; ++g) if (mine) v[g] = get4(from + g * (HIDDEN / 2));
+#pragma unroll
+            for (int g = 0; g < KV_HEADS; ++g) ready = ready && (!mine || fresh(v[g], epoch << 16));
+            if (__all_sync(~0u, ready)) break;
+            if (!c.waiting(false, 10)) return make_float4(0.f, 0.f, 0.f, 0.f);
+        }
         float s[KV_HEADS][4];
 #pragma unroll
         for (int g = 0; g < KV_HEADS; ++g) { unpack24(v[g].x, v[g].y, s[g][0], s[g][1]); unpack24(v[g].z, v[g].w, s[g][2], s[g][3]); }
@@ -219,41 +247,19 @@ struct Residual {
             for (int g = 0; g + d < KV_HEADS; g += 2 * d)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) s[g][i] += s[g + d][i];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) x[i] += s[0][i];
+        float4 x = m.residual[c.tid % ADDING];
+        return make_float4(x.x + s[0][0], x.y + s[0][1], x.z + s[0][2], x.w + s[0][3]);
     }
-    // Gives it, weighed by a norm's weight, and sums of its squares.
-    __device__ __forceinline__ void give(const Ctx& c, float4 gain, u32 which, u32 turn, u32 epoch) const {
-        float ss = (x[0] * x[0] + x[1] * x[1]) + (x[2] * x[2] + x[3] * x[3]);
-        if (mine) put(c.p.link + WORD_Y + which * (ROWS * HIDDEN / 4) + place<HIDDEN_STEPS>(row, column), word4(x[0] * gain.x, x[1] * gain.y, x[2] * gain.z, x[3] * gain.w, turn));
+    // Keeps it, gives it weighed by a norm's weight, and sums of its squares.
+    __device__ __forceinline__ void give(const Ctx& c, Mates& m, float4 x, float4 gain, u32 which, u32 turn, u32 epoch) const {
+        float ss = (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
+        if (mine) {
+            put(c.p.link + WORD_Y + which * (ROWS * HIDDEN / 4) + place<HIDDEN_STEPS>(row, column), word4(x.x * gain.x, x.y * gain.y, x.z * gain.z, x.w * gain.w, turn));
+            m.residual[c.tid] = x;
+        }
 #pragma unroll
         for (int d = 1; d < PIECE / 4; d *= 2) ss += __shfl_xor_sync(~0u, ss, d);
         if (mine && c.tid % (PIECE / 4) == 0) put(c.p.link + WORD_SQUARES + (which * ROWS + row) * PIECES + column / PIECE, (u64)__float_as_uint(ss) | (u64)epoch << 32);
     }
     __device__ __forceinline__ float4 gain(const float* weights) const { return mine ? *(const float4*)(weights + column) : make_float4(0.f, 0.f, 0.f, 0.f); }
 };
-
-// The factors of the norm, for all rows; eight lanes a row.
-__device__ __forceinline__ void factors(Ctx& c, Mates& m, u32 which, u32 epoch, u32 count, u32 where) {
-    if (c.warp >= ROWS / 4) return;
-    u32 row = c.tid / 8;
-    bool ready, mine = row < count;
-    const u64* from = c.p.link + WORD_SQUARES + (which * ROWS + row) * PIECES + c.tid % 8 * 2;
-    float ss = 0.f;
-    uint4 v[PIECES / 16];
-    do {
-        ready = true;
-#pragma unroll
-        for (int i = 0; i < PIECES / 16; ++i) {
-            if (!mine) continue;
-            v[i] = get4(from + i * 16);
-            ready = ready && v[i].y == epoch && v[i].w == epoch;
-        }
-    } while (c.waiting(ready, where));
-#pragma unroll
-    for (int i = 0; i < PIECES / 16; ++i) ss += mine ? __uint_as_float(v[i].x) + __uint_as_float(v[i].z) : 0.f;
-#pragma unroll
-    for (int d = 1; d < 8; d *= 2) ss += __shfl_xor_sync(~0u, ss, d);
-    // No end to it: nothing of this row is a number.
-    if (mine && c.tid % 8 == 0) m.factor[row] = ss < 3.4e38f ? rsqrtf(ss * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
-}

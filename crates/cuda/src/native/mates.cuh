@@ -24,25 +24,28 @@ __device__ __forceinline__ Item item_at(const Mates& m, u32 step, u32 k) {
     return i;
 }
 
-// What this worker attends to in a step: every GROUP_SIZEth span of all rows. One warp.
+// What this worker attends to in a step: a run of all rows' spans, those first that are not the last of their row, which wait for
+// the others. One warp.
 __device__ __forceinline__ void list_items(Mates& m, u32 lane, u32 member, u32 step, u32 count) {
     u32 blocks = lane < count ? (m.rows[lane].position + step + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS : 0;
-    u32 mine = lane < count ? spans_of(blocks) : 0, up = mine;
+    u32 spans = lane < count ? spans_of(blocks) : 0, up = spans;
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
         u32 v = __shfl_up_sync(~0u, up, d);
         if (lane >= d) up += v;
     }
-    u32 first = up - mine, all = __shfl_sync(~0u, up, 31);
-    for (u32 i = 0; i < mine; ++i) {
-        u32 at = (first + i) / GROUP_SIZE;
-        if ((first + i) % GROUP_SIZE != member || at >= LIST) continue;
-        m.list[step & 1][at] = (u16)(lane + i * ROWS);
-        m.begin[step & 1][at] = (u16)(blocks * i / mine);
-        m.end[step & 1][at] = (u16)(blocks * (i + 1) / mine);
+    u32 all = __shfl_sync(~0u, up, 31), first = up - spans, from = all * member / GROUP_SIZE, to = all * (member + 1) / GROUP_SIZE;
+    // This lane's row from `own` to `end`; of rows' last spans in the run, those before this lane's.
+    u32 own = first > from ? first : from, end = up < to ? up : to, last = spans && up > from && up <= to;
+    u32 before = __popc(__ballot_sync(~0u, last) & ((1u << lane) - 1)), lasts = __popc(__ballot_sync(~0u, last));
+    for (u32 i = own; i < end; ++i) {
+        u32 span = i - first, at = span + 1 == spans ? to - from - lasts + before : i - from - before;
+        if (at >= LIST) continue;
+        m.list[step & 1][at] = (u16)(lane + span * ROWS);
+        m.begin[step & 1][at] = (u16)(blocks * span / spans);
+        m.end[step & 1][at] = (u16)(blocks * (span + 1) / spans);
     }
-    u32 own = all > member ? (all - member + GROUP_SIZE - 1) / GROUP_SIZE : 0;
-    if (lane == 0) m.items[step & 1] = own < LIST ? own : LIST;
+    if (lane == 0) m.items[step & 1] = to - from < LIST ? to - from : LIST;
 }
 
 // Takes a key or value of the current position to the cache.

@@ -55,6 +55,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
             weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
             // Until the last token's keys and values are stored and the step's spans known.
             while (going && s.kv_written <= step) if (s.stop) going = false;
+            asm volatile("" ::: "memory");
             for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
                 const Row& at = m.rows[m.list[step & 1][k] % ROWS];
                 const u8* keys = at.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * at.blocks * CHUNK;
@@ -232,10 +233,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 MARK(0);
                 w.fetch(c);
                 c.hold(layer ? HOLD_Y : 0);
-                x.gather<true>(c, m.factor, p.link + WORD_Y, p.link + WORD_SQUARES, epoch & 1, epoch, count, 1);
+                x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
+                Squares squares(c, 0, count);
                 MARK(2);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
+                squares.finish(c, m.factor, epoch, 1);
                 sync_consumers();
                 MARK(3);
                 u32 n = c.tid / (QKV_ROWS / 4), quad = c.tid % (QKV_ROWS / 4);
@@ -256,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 MARK(9);
                 w.fetch(c);
                 c.hold(HOLD_OUT);
-                x.gather<false>(c, nullptr, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), nullptr, turn, epoch, count, 9);
+                x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
                 MARK(10);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
@@ -282,10 +285,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 }
                 w.fetch(c);
                 c.hold(HOLD_Y);
-                x.gather<true>(c, m.factor, p.link + WORD_Y + ROWS * HIDDEN / 4, p.link + WORD_SQUARES + ROWS * PIECES, turn, epoch, count, 5);
+                x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
+                Squares squares(c, 1, count);
                 MARK(16);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
+                squares.finish(c, m.factor, epoch, 5);
                 sync_consumers();
                 MARK(17);
                 // Rows alternate: gate, up. A lane has two of them, two lanes a word.
@@ -312,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 Inputs<MID_STEPS> x;
                 w.fetch(c);
                 c.hold(HOLD_MID);
-                x.gather<false>(c, nullptr, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), nullptr, turn, epoch, count, 8);
+                x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
                 MARK(19);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
@@ -338,7 +343,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             forget(c);
             Inputs<HIDDEN_STEPS> x;
             c.hold(HOLD_Y);
-            x.gather<true>(c, m.factor, p.link + WORD_Y, p.link + WORD_SQUARES, epoch & 1, epoch, count, 6);
+            x.gather(c, p.link + WORD_Y, epoch & 1, count, 6);
+            Squares(c, 0, count).finish(c, m.factor, epoch, 6);
             head(c, m, sums + side * SUM_SIDE, x, p.logits && step + 1 == p.steps ? p.logits : nullptr, epoch, count);
         }
         if (worker < count && c.warp == 0) settle_token(c, (u32*)p.out + step * ROWS, epoch);

@@ -94,12 +94,7 @@ template <int STEPS> __device__ __forceinline__ u32 place(u32 n, u32 k) {
 template <int STEPS> struct Inputs {
     static const int EACH = STEPS % 2 ? 1 : 2;
     uint4 b[NARROW][(STEPS + 1) / 2];
-    // With `squares` also the factors of the norm for all rows, eight lanes a row.
-    template <bool NORMED> __device__ __forceinline__ void gather(Ctx& c, float* factor, const u64* words, const u64* squares, u32 turn, u32 epoch, u32 count, u32 where) {
-        static_assert(PIECES == 16, "two pieces a lane");
-        const u32 row = c.tid / 8;
-        const bool mine = NORMED && row < count;
-        uint4 ss = make_uint4(0, 0, 0, 0);
+    __device__ __forceinline__ void gather(Ctx& c, const u64* words, u32 turn, u32 count, u32 where) {
         const u64* from = words + c.warp * (NARROW * STEPS * 32);
         const u32 flag = turn << 14;
         // A lane whose row is not there takes the last one's words: nobody reads its sums.
@@ -112,7 +107,6 @@ template <int STEPS> struct Inputs {
         }
         for (;;) {
             u32 off = 0;
-            if (mine) ss = get4(squares + row * PIECES + c.tid % 8 * 2);
 #pragma unroll
             for (int t = 0; t < NARROW; ++t)
 #pragma unroll
@@ -129,7 +123,7 @@ template <int STEPS> struct Inputs {
             for (int t = 0; t < NARROW; ++t)
 #pragma unroll
                 for (int s = 0; s < STEPS; ++s) off |= (s & 1 ? b[t][s / 2].z : b[t][s / 2].x) ^ flag;
-            if (__all_sync(~0u, !(off & 0x4000u) && (!mine || (ss.y == epoch && ss.w == epoch)))) break;
+            if (__all_sync(~0u, !(off & 0x4000u))) break;
             if (c.waiting(false, where)) continue;
             // Nothing to be kept in registers over a look at the clock.
 #pragma unroll
@@ -142,12 +136,30 @@ template <int STEPS> struct Inputs {
         for (int t = 0; t < NARROW; ++t)
 #pragma unroll
             for (int s = 0; s < STEPS; s += 2) { b[t][s / 2].x &= ~0x4000u; b[t][s / 2].z &= ~0x4000u; }
-        if (!NORMED || c.warp >= ROWS / 4) return;
-        float sum = __uint_as_float(ss.x) + __uint_as_float(ss.z);
+    }
+};
+
+// Sums of squares on their way, two pieces a lane and eight lanes a row, of ROWS / 4 warps.
+struct Squares {
+    const u64* from;
+    uint4 v;
+    bool mine;
+    __device__ __forceinline__ Squares(const Ctx& c, u32 which, u32 count) {
+        static_assert(PIECES == 16, "two pieces a lane");
+        mine = c.warp < ROWS / 4 && c.tid / 8 < count;
+        from = c.p.link + WORD_SQUARES + (which * ROWS + c.tid / 8) * PIECES + c.tid % 8 * 2;
+        v = make_uint4(0, 0, 0, 0);
+        if (mine) v = get4(from);
+    }
+    // The factors of the norm, for all rows.
+    __device__ __forceinline__ void finish(Ctx& c, float* factor, u32 epoch, u32 where) {
+        if (c.warp >= ROWS / 4) return;
+        while (c.waiting(!mine || (v.y == epoch && v.w == epoch), where)) if (mine) v = get4(from);
+        float sum = __uint_as_float(v.x) + __uint_as_float(v.z);
 #pragma unroll
         for (int d = 1; d < 8; d *= 2) sum += __shfl_xor_sync(~0u, sum, d);
         // No end to it: nothing of this row is a number.
-        if (mine && c.tid % 8 == 0) factor[row] = sum < 3.4e38f ? rsqrtf(sum * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
+        if (mine && c.tid % 8 == 0) factor[c.tid / 8] = sum < 3.4e38f ? rsqrtf(sum * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
     }
 };
 
@@ -161,6 +173,9 @@ template <int TILES, int STEPS> struct Weights {
     // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH].
     __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first) {
         const int TOGETHER = NARROW < 2 ? NARROW : 2;
+#ifdef CONVERGE
+        __syncwarp();
+#endif
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
         for (int t = 0; t < NARROW; t += TOGETHER) {

@@ -56,6 +56,12 @@ struct Ctx {
             w[i * 2] = lds128(at);
             w[i * 2 + 1] = lds128(at + 512);
         }
+#ifdef SAFE
+        u32 any = 0;
+#pragma unroll
+        for (int i = 0; i < 2 * N; ++i) any |= w[i].x ^ w[i].y ^ w[i].z ^ w[i].w;
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, %0, 0x9e3779b9; @p trap; }" ::"r"(any) : "memory");
+#endif
         release(N);
     }
     // Waits until all of this lane's pairs of words carry the epoch.

@@ -15,8 +15,8 @@ use crate::raw::launch::{Arg, Grid, allow_shared, local_bytes};
 use crate::weights::Weights;
 
 /// Time that a launch of one token may take, and what each further token adds.
-const DEADLINE_NS: u64 = 2_000_000_000;
-const DEADLINE_STEP_NS: u64 = 10_000_000;
+pub(crate) const DEADLINE_NS: u64 = 2_000_000_000;
+pub(crate) const DEADLINE_STEP_NS: u64 = 10_000_000;
 
 /// What stands for a token that was not decoded.
 const UNUSED: i32 = -1;
@@ -45,6 +45,13 @@ pub(crate) struct Decoder {
     pub(crate) deadline_ns: Option<u64>,
     /// Number of a worker that stays away, from 1, in such a test.
     pub(crate) fault: u32,
+}
+
+/// Where the workers' weights lie, and the bytes of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tapes {
+    pub(crate) address: u64,
+    pub(crate) stride: usize,
 }
 
 /// What one launch decodes.
@@ -107,6 +114,11 @@ impl Decoder {
             deadline_ns: None,
             fault: 0,
         })
+    }
+
+    /// The workers' weights, which stay where they are as long as the decoder does.
+    pub(crate) fn tapes(&self) -> Tapes {
+        Tapes { address: self.tape.address, stride: self.stride }
     }
 
     /// Decodes: the ids chosen, as many as were decoded. `logits`, if asked for, are those of the last step, which must
@@ -179,13 +191,13 @@ impl Decoder {
     }
 }
 
-/// Refuses code that a compiler could not fit into registers: with values in local memory results were seen to be wrong now
-/// and then, for a reason not known.
-fn all_in_registers(decode: &CudaFunction) -> Result<(), Refusal> {
+/// Refuses code that a compiler could not fit into registers: the decoders are timed with none, and are slower by a sixth or more
+/// with some.
+pub(crate) fn all_in_registers(decode: &CudaFunction) -> Result<(), Refusal> {
     let bytes = local_bytes(decode).map_err(|e| failed("local memory", e))?;
     let finding = || {
         let got = format!("{bytes} bytes a thread in local memory; another version of NVRTC may do better");
-        Finding::new("the persistent decoder", "code that keeps its values in registers", got)
+        Finding::new("a persistent decoder", "code that keeps its values in registers", got)
     };
     Refusal::check(Code::KernelUncompilable, if bytes == 0 { Vec::new() } else { vec![finding()] })
 }

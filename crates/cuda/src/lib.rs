@@ -33,6 +33,7 @@ mod rope;
 mod rows;
 mod stages;
 pub mod text;
+mod together;
 mod weights;
 
 pub use compile::{Kernels, compile};

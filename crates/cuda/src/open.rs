@@ -16,6 +16,7 @@ use crate::rope::RopeTable;
 use crate::rows::{Hopper, Rows};
 use crate::stages::Stages;
 use crate::text;
+use crate::together::{ROWS, Together};
 use crate::weights::upload;
 
 /// Makes `checkpoint` resident: finds the GPU, resolves the plan, compiles kernels, uploads every matrix.
@@ -54,6 +55,12 @@ pub fn open_model(
     let int8 = plan.weights == WeightFormat::Int8;
     let decode =
         persistent.then(|| compile(&text::persistent(&config, int8), &arch, driver, progress)).transpose()?;
+    // Several sequences decode persistently where one does, from the same weights.
+    let beside = if persistent && !int8 && is_hopper(&plan) { &ROWS[..] } else { &[] };
+    let beside = beside
+        .iter()
+        .map(|rows| compile(&text::together(&config, *rows), &arch, driver, progress))
+        .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
     let module = device.module(many.cubin)?;
@@ -64,9 +71,17 @@ pub fn open_model(
         }
         None => None,
     };
+    let together = match &decoder {
+        Some(decoder) if !beside.is_empty() => {
+            let modules = beside.into_iter().map(|kernels| device.module(kernels.cubin));
+            let modules = modules.collect::<Result<Vec<_>, Refusal>>()?;
+            Some(Together::new(&device, &modules, &config, decoder.tapes())?)
+        }
+        _ => None,
+    };
     let most = plan.prefill_chunk;
     let rows = if is_hopper(&plan) {
-        Rows::Hopper(Box::new(Hopper::new(&device, &module, &config, &weights, &gpu, most)?))
+        Rows::Hopper(Box::new(Hopper::new(&device, &module, &config, &weights, &gpu, (most, together))?))
     } else {
         Rows::Staged(Box::new(Stages::new(&device, &module, &config, most)?))
     };

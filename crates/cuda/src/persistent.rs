@@ -179,6 +179,8 @@ pub(crate) fn timeout(record: [u32; 5]) -> Refusal {
         6 => "the residual stream after the last layer",
         7 => "the best tokens",
         8 => "the product of gate and up",
+        9 => "the result of attention",
+        10 => "what groups add to the residual stream",
         100 => "weights",
         _ => "something unknown",
     };

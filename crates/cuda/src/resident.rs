@@ -81,7 +81,7 @@ impl CudaModel {
     /// yet appended. Nothing follows an id of `ends`. One launch serves many tokens.
     ///
     /// # Errors
-    /// `request_invalid`, `context_full` before any work; `device_timeout`, `device_failed`.
+    /// `request_invalid`, `context_full` before any work; `non_finite_logits`, `device_timeout`, `device_failed`.
     pub fn run(
         &mut self,
         sequence: Sequence,
@@ -103,19 +103,23 @@ impl CudaModel {
             let found = self.greedy(sequence, token, count - ids.len(), ends)?;
             if found.is_empty() {
                 self.decode(&[Step { sequence, token }], &mut logits)?;
-                ids.push(argmax(&logits));
+                ids.push(greatest(&logits, sequence)?);
             }
             ids.extend(found);
         }
         Ok(ids)
     }
 
-    /// Keeps a worker of the persistent decoder away and gives launches so much time, to see what happens; `None` ends it.
+    /// Keeps a worker of the persistent decoders away and gives launches so much time, to see what happens; `None` ends it.
     #[doc(hidden)]
     pub fn inject_fault(&mut self, fault: Option<(u32, Duration)>) {
+        let worker = fault.map_or(0, |(worker, _)| worker + 1);
+        let deadline = fault.map(|(_, time)| time.as_nanos() as u64);
         if let Some(decoder) = &mut self.decoder {
-            decoder.fault = fault.map_or(0, |(worker, _)| worker + 1);
-            decoder.deadline_ns = fault.map(|(_, time)| time.as_nanos() as u64);
+            (decoder.fault, decoder.deadline_ns) = (worker, deadline);
+        }
+        if let Some(together) = self.rows.together() {
+            (together.fault, together.deadline_ns) = (worker, deadline);
         }
     }
 
@@ -142,7 +146,7 @@ impl CudaModel {
     /// each, the last of which is not yet appended. Nothing follows an id of `ends`.
     ///
     /// # Errors
-    /// `request_invalid`, `context_full` before any work; `device_failed`.
+    /// `request_invalid`, `context_full` before any work; `non_finite_logits`, `device_timeout`, `device_failed`.
     pub fn greedy_together(
         &mut self,
         steps: &[Step],
@@ -176,11 +180,15 @@ impl CudaModel {
         let Self { rows, device, config, weights, rope, .. } = self;
         let common = Common { device, config, weights, rope: rope.address() };
         if let Some(ids) = rows.greedy(common, &at, &tokens, most)? {
-            return Ok(ids);
+            return match ids.iter().position(|row| row.contains(&u32::MAX)) {
+                Some(row) => Err(not_finite(steps[row].sequence)),
+                None => Ok(ids),
+            };
         }
         let mut logits = vec![0.0; steps.len() * config.vocab];
         rows.step(common, &at, &tokens, &mut logits)?;
-        Ok(logits.chunks(config.vocab).map(|row| vec![argmax(row)]).collect())
+        let rows = logits.chunks(config.vocab).zip(steps);
+        rows.map(|(row, step)| Ok(vec![greatest(row, step.sequence)?])).collect()
     }
 
     /// Tokens of steps, and where they go.
@@ -236,8 +244,16 @@ impl CudaModel {
 }
 
 /// The lowest id among those with the greatest logit.
-fn argmax(logits: &[f32]) -> u32 {
-    logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32
+fn greatest(logits: &[f32], sequence: Sequence) -> Result<u32, Refusal> {
+    if !logits.iter().all(|v| v.is_finite()) {
+        return Err(not_finite(sequence));
+    }
+    Ok(logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32)
+}
+
+fn not_finite(sequence: Sequence) -> Refusal {
+    let what = format!("logits of sequence {}", sequence.0);
+    Refusal::new(Code::NonFiniteLogits, what, "finite numbers", "one that is infinite or not a number")
 }
 
 /// The first refusal that has findings.

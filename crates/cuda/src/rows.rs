@@ -12,6 +12,7 @@ use crate::gpu::Gpu;
 use crate::hopper::{RowMaps, STREAM_ROWS, WeightMaps, row_maps};
 use crate::prefill::{Place, Prefill, Wanted};
 use crate::stages::{LOGIT_ROWS, Pass, Row, Stages};
+use crate::together::{Run, STEPS, Together};
 use crate::weights::Weights;
 
 /// What takes prompts and batches.
@@ -24,6 +25,8 @@ pub(crate) enum Rows {
 pub(crate) struct Hopper {
     prefill: Prefill,
     batch: Batch,
+    /// What decodes several sequences instead of `batch`, where it can.
+    together: Option<Together>,
     maps: WeightMaps,
     /// The prompt's rows as the head reads them.
     normed: RowMaps,
@@ -36,13 +39,14 @@ impl Hopper {
         config: &Config,
         weights: &Weights,
         gpu: &Gpu,
-        most: usize,
+        (most, together): (usize, Option<Together>),
     ) -> Result<Self, Refusal> {
         let prefill = Prefill::new(device, module, config, most)?;
         let normed = row_maps(prefill.y.address, prefill.y.len() / (2 * config.hidden), config.hidden)?;
         Ok(Self {
             prefill,
             batch: Batch::new(device, module, config, gpu)?,
+            together,
             maps: WeightMaps::new(config, weights)?,
             normed,
         })
@@ -134,7 +138,11 @@ impl Rows {
         let Common { device, config, weights, rope } = common;
         match self {
             Self::Hopper(hopper) => {
-                let Hopper { batch, maps, .. } = hopper.as_mut();
+                let Hopper { batch, together, maps, .. } = hopper.as_mut();
+                if let Some(together) = together.as_mut().filter(|t| t.takes(rows, 1)) {
+                    let run = Run { rows, tokens, steps: 1, rope };
+                    return together.run(device, config, weights, &run, Some(logits)).map(drop);
+                }
                 batch.run(device, config, (weights, maps), (rows, tokens), 1)?;
                 device.read(&batch.logits, 0, bytemuck::cast_slice_mut(logits))
             }
@@ -149,8 +157,16 @@ impl Rows {
         }
     }
 
-    /// Up to `steps` steps whose tokens are the greatest logits' ids: those ids, of each row in turn; none where only one step
-    /// at a time is possible.
+    /// What decodes several sequences persistently, if that is how it is done.
+    pub(crate) fn together(&mut self) -> Option<&mut Together> {
+        match self {
+            Self::Hopper(hopper) => hopper.together.as_mut(),
+            Self::Staged(_) => None,
+        }
+    }
+
+    /// Up to `steps` steps whose tokens are the greatest logits' ids: those ids, of each row in turn, [`u32::MAX`] for one with
+    /// logits that are not all numbers; none where only one step at a time is possible.
     pub(crate) fn greedy(
         &mut self,
         common: Common<'_>,
@@ -159,8 +175,12 @@ impl Rows {
         steps: usize,
     ) -> Result<Option<Vec<Vec<u32>>>, Refusal> {
         let Self::Hopper(hopper) = self else { return Ok(None) };
-        let Hopper { batch, maps, .. } = hopper.as_mut();
-        let steps = steps.min(WINDOW);
+        let Hopper { batch, together, maps, .. } = hopper.as_mut();
+        let steps = steps.min(WINDOW).min(STEPS);
+        if let Some(together) = together.as_mut().filter(|t| t.takes(rows, steps)) {
+            let run = Run { rows, tokens, steps, rope: common.rope };
+            return together.run(common.device, common.config, common.weights, &run, None).map(Some);
+        }
         batch.run(common.device, common.config, (common.weights, maps), (rows, tokens), steps)?;
         batch.chosen(common.device, rows, steps).map(Some)
     }

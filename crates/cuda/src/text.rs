@@ -5,6 +5,8 @@ use std::fmt::Write;
 use tilewright_backend::KvFormat;
 use tilewright_model::{Config, WeightFormat};
 
+use crate::together;
+
 const PLAIN: &str = include_str!("native/plain.cu");
 const PRELUDE: &str = include_str!("native/prelude.cuh");
 const WORKER: &str = include_str!("native/worker.cuh");
@@ -14,6 +16,9 @@ const HOPPER: &str = include_str!("native/hopper.cuh");
 const PREFILL: &str = include_str!("native/prefill.cu");
 const FLASH: &str = include_str!("native/flash.cu");
 const BATCH: &str = include_str!("native/batch.cu");
+const TOGETHER_LAYOUT: &str = include_str!("native/together.cuh");
+const MATES: &str = include_str!("native/mates.cuh");
+const TOGETHER: &str = include_str!("native/together.cu");
 const DECODE: &str = include_str!("native/decode.cu");
 
 fn constants(values: &[(&str, usize)], eps: f64) -> String {
@@ -59,6 +64,25 @@ pub fn persistent(config: &Config, int8: bool) -> String {
         config.norm_eps,
     );
     [constants.as_str(), PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
+}
+
+/// The kernel of the persistent decoder of up to `rows` sequences, 8, 16 or 32; weights in bf16.
+pub fn together(config: &Config, rows: usize) -> String {
+    let constants = constants(
+        &[
+            ("LAYERS", config.layers),
+            ("HIDDEN", config.hidden),
+            ("HEADS", config.heads),
+            ("KV_HEADS", config.kv_heads),
+            ("INTER", config.intermediate),
+            ("VOCAB", config.vocab),
+            ("ROWS", rows),
+            ("SLOTS", together::slots(rows)),
+            ("HELD_MOST", together::held(rows)),
+        ],
+        config.norm_eps,
+    );
+    [constants.as_str(), PRELUDE, WORKER, ATTEND, TOGETHER_LAYOUT, MATES, TOGETHER].concat()
 }
 
 /// The kernels for prompts and batches on Hopper.

@@ -97,7 +97,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
 #pragma unroll
             for (int i = 0; i < HEAD_DIM / 16; ++i) tile.v[i] = lds128(c.chunk_at(n * 2 + 1) + i * 1024 + half * 512 + at_lane);
         }
-        c.release(count * 2);
+        c.release(count * 2, n < count ? tile.v[HEAD_DIM / 16 - 1].w : 0);
     };
     if (mine) load(0);
     u32 kv0 = 0, kv1 = 0;

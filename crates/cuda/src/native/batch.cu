@@ -293,7 +293,7 @@ STREAMS(32)
 // One block of 256 threads a row: the token's embedding as the residual stream.
 extern "C" __global__ void __launch_bounds__(256) embed_rows(const u32* tokens, const u16* table, const __grid_constant__ Stream to) {
     u32 row = blockIdx.x;
-    const u16* from = table + (u64)tokens[row] * HIDDEN;
+    const u16* from = table + (u64)(tokens[row] < VOCAB ? tokens[row] : 0) * HIDDEN;
     let_next_start();
     for (u32 g = threadIdx.x; g < SQUARES; g += 256) {
         uint4 e = *(const uint4*)(from + g * 8);
@@ -519,7 +519,7 @@ extern "C" __global__ void __launch_bounds__(160, 3) attend_rows(const float* qu
 }
 
 // The greatest logit's id of every row, the lowest of equals: SHARES blocks a row, the last of which concludes. The id is the row's
-// next token, and the row moves on by a position; `out`, [WINDOW][MOST], keeps the ids of the last positions.
+// next token (2^32 - 1 where a logit is no finite number), and the row moves on by a position; `out`, [WINDOW][MOST], keeps the ids of the last positions.
 #define WINDOW 16
 #define SHARES 32
 extern "C" __global__ void __launch_bounds__(256) choose(const float* logits, u64* best, u32* arrived, u32* tokens, u32* out, Row* rows) {
@@ -531,6 +531,8 @@ extern "C" __global__ void __launch_bounds__(256) choose(const float* logits, u6
     const float* from = logits + (u64)row * VOCAB;
     // Order of floats as order of integers; among equals the lowest id is the greatest.
     auto key = [](float v, u32 id) {
+        // Not a number, or no end to it: no id, and greater than all.
+        if (!(fabsf(v) < 3.4e38f)) return (u64)0xffffffffu << 32;
         u32 bits = __float_as_uint(v);
         return (u64)(bits & 0x80000000u ? ~bits : bits | 0x80000000u) << 32 | (u32)~id;
     };

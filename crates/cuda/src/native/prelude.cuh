@@ -214,10 +214,7 @@ __device__ __forceinline__ float sum_of(u64 d) { return (float)(long long)(d << 
 // Whether both words carry the epoch (given shifted left by 16).
 __device__ __forceinline__ bool fresh(uint4 v, u32 epoch16) { return ((v.y ^ epoch16) | (v.w ^ epoch16)) < 0x10000u; }
 
-#ifndef GIVE_UP
-#define GIVE_UP __noinline__
-#endif
-__device__ GIVE_UP bool give_up(u32* word, u64 deadline, u32 where, u32 worker, u32 tid, u32 chunk) {
+__device__ __forceinline__ bool give_up(u32* word, u64 deadline, u32 where, u32 worker, u32 tid, u32 chunk) {
     u32 flag;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(flag) : "l"(word) : "memory");
     if (flag) return true;

@@ -15,6 +15,15 @@
 #ifndef HOLD_OUT
 #define HOLD_OUT 0
 #endif
+#ifndef AHEAD
+#define AHEAD 0
+#endif
+#ifndef FROM
+#define FROM 5
+#endif
+#ifndef PACE
+#define PACE 3000
+#endif
 #ifndef FLY_KV
 #define FLY_KV 3
 #endif
@@ -77,6 +86,31 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
 
 // What follows from a thread's place is found anew in each product: kept, it would take the weights' registers.
 __device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member)); }
+
+#if AHEAD
+// Brings blocks of the next layer's keys and values to the second level cache, slowly, while products wait for each other; those
+// before FROM go to the ring by then.
+__device__ void fetch_ahead(const Together& t, Mates& m, u32 worker) {
+    for (u32 step = 0; step < t.p.steps; ++step) {
+        for (u32 layer = 1; layer < LAYERS; ++layer) {
+            while (m.attended < step * LAYERS + layer) if (m.shared.stop) return;
+            asm volatile("" ::: "memory");
+            u32 items = m.items[step & 1], at = 0;
+            for (u32 k = 0; k < items && at < FROM + AHEAD; ++k) {
+                const Row& row = m.rows[m.list[step & 1][k] % ROWS];
+                const u8* keys = row.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * row.blocks * CHUNK;
+                for (u32 b = m.begin[step & 1][k]; b < m.end[step & 1][k] && at < FROM + AHEAD; ++b, ++at) {
+                    if (at < FROM) continue;
+                    u32 since = cycles();
+                    bulk_l2(keys + (u64)b * CHUNK, CHUNK);
+                    bulk_l2(keys + (u64)(row.blocks + b) * CHUNK, CHUNK);
+                    while (cycles() - since < PACE && m.attended == step * LAYERS + layer) {}
+                }
+            }
+        }
+    }
+}
+#endif
 
 // Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
@@ -180,6 +214,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         s.stop = 0;
         s.kv_written = 0;
         s.gone = 0;
+        m.attended = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
@@ -189,6 +224,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         u32 me = (tid - CONSUMERS) / 32;
         if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
+#if AHEAD
+        if (tid % 32 == 0 && me == PRODUCERS) fetch_ahead(t, m, worker);
+#endif
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
@@ -252,6 +290,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 MARK(4);
             }
             attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
+            if (AHEAD && c.tid == 0) m.attended = step * LAYERS + layer + 1;
             {
                 forget(c);
                 Weights<OUT_TILES, OUT_STEPS> w;

@@ -65,6 +65,7 @@ struct Mates {
     // Spans of this worker, of even and odd steps: row and number, blocks of 32 old positions.
     u16 list[2][LIST], begin[2][LIST], end[2][LIST];
     u32 items[2];
+    volatile u32 attended; // layers whose attention is done
 };
 
 __device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }
@@ -173,9 +174,6 @@ template <int TILES, int STEPS> struct Weights {
     // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH].
     __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first) {
         const int TOGETHER = NARROW < 2 ? NARROW : 2;
-#ifdef CONVERGE
-        __syncwarp();
-#endif
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
         for (int t = 0; t < NARROW; t += TOGETHER) {

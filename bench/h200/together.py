@@ -17,14 +17,14 @@ from gpu import HERE, compiled, function, launch
 
 TOKENS, STEPS = 300, 16
 SLOTS = {8: 22, 16: 18, 32: 18}
-HELD = {8: 16, 16: 8, 32: 8}
+HELD = {8: 16, 16: 8, 32: 0}
 
 
 class Together(ctypes.Structure):
     """`Together` of together.cuh."""
 
     _fields_ = [("p", decode.Params), ("rows", ctypes.c_void_p), ("tokens", ctypes.c_void_p), ("parts", ctypes.c_void_p)]
-    _fields_ += [("spans", ctypes.c_uint32), ("count", ctypes.c_uint32), ("trace", ctypes.c_void_p)]
+    _fields_ += [("spans", ctypes.c_uint32), ("count", ctypes.c_uint32)]
 
 
 def shared(rows, slots):
@@ -46,7 +46,6 @@ class Build:
         self.rows = int(facts.setdefault("ROWS", "8"))
         facts.setdefault("SLOTS", str(SLOTS[self.rows]))
         facts.setdefault("HELD_MOST", str(HELD[self.rows]))
-        facts.setdefault("GIVE_UP", "__forceinline__")
         self.shared = shared(self.rows, int(facts["SLOTS"]))
         self.kernel = function(compiled(text(), [f"{n}={v}" for n, v in facts.items()]), "together", self.shared)
 
@@ -72,7 +71,6 @@ class Runner:
         self.parts = torch.zeros(KV_HEADS * r * self.spans * GROUP * (HEAD // 2 + 2), dtype=torch.int64, device="cuda")
         self.abort = torch.zeros(8, dtype=torch.int32, device="cuda")
         self.logits = torch.zeros(r, decode.VOCAB, device="cuda")
-        self.trace = torch.zeros(WORKERS, WARPS, 32, dtype=torch.int32, device="cuda")
 
     def run(self, sequences, which, positions, tokens, steps, logits=False, deadline=2_000_000_000):
         """Ids chosen, [steps][rows], and milliseconds."""
@@ -87,7 +85,7 @@ class Runner:
         p = decode.Params(at(self.tape.tape), self.tape.stride, None, 0, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                           None, 0, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
                           0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), deadline)
-        t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count, at(self.trace))
+        t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count)
         time = launch(self.build.kernel, WORKERS, WARPS * 32 + 128, self.build.shared, [t])
         if not isinstance(time, float):
             raise SystemExit(f"launch: {time}")
@@ -170,10 +168,6 @@ def main(variants):
                 times = [runner.run(sequences, list(range(count)), [position] * count, [5] * count, STEPS)[1] / STEPS * 1000 for _ in range(8)][1:]
                 middle = statistics.median(times)
                 print(f"  {count} rows after {position}: {middle:.0f} us a step, {count / middle * 1e6:.0f} tok/s, all {[round(t) for t in times]}", flush=True)
-                if "TRACE=1" in defines:
-                    marks = (self_trace := runner.trace.long()) - self_trace[:, :, :1]
-                    for warp in (0, 1, 5):
-                        print(f"    warp {warp}:", " ".join(f"{i}:{int(v)}" for i, v in enumerate(marks[:, warp, :24].double().mean(0).tolist())))
             del sequences
 
 

@@ -35,7 +35,11 @@ pub(crate) fn slots(rows: usize) -> usize {
 
 /// Fragments of weights that wait in a lane's registers at most; what the rows leave room for.
 pub(crate) fn held(rows: usize) -> usize {
-    if rows <= 8 { 16 } else { 8 }
+    match rows {
+        0..=8 => 16,
+        9..=16 => 8,
+        _ => 0,
+    }
 }
 
 /// Bytes of dynamic shared memory of the kernel for so many rows.

@@ -146,7 +146,6 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
             }
         }
         sync_consumers();
-        MARK(5);
 #pragma unroll 1
         for (u32 i = 0; i < AT_ONCE && k + i < items; ++i) {
             Item it = item_at(m, step, k + i);
@@ -183,9 +182,7 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
                 if (n == 0) *(float2*)head.ml[c.warp][h] = make_float2(soft.m, soft.l);
             }
         }
-        MARK(6);
         sync_consumers();
-        MARK(7);
         u32 slot = c.warp / GQA, h = c.warp % GQA;
         if (slot < AT_ONCE && k + slot < items) {
             Item it = item_at(m, step, k + slot);
@@ -212,7 +209,6 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
                 if (c.lane < 2) put(parts + HEADS_WIDTH / 2 + h * 2 + c.lane, (u64)__float_as_uint(c.lane ? r.l : r.m) | (u64)epoch << 32);
             }
         }
-        MARK(8);
         // Read next a token later.
         if (ready && part >= GQA) store_kv(c, m.rows[own.row], layer, own.position, part - GQA, kv0, kv1);
         sync_consumers();

@@ -15,17 +15,8 @@
 #ifndef HOLD_OUT
 #define HOLD_OUT 0
 #endif
-#ifndef AHEAD
-#define AHEAD 0
-#endif
-#ifndef FROM
-#define FROM 5
-#endif
-#ifndef PACE
-#define PACE 3000
-#endif
 #ifndef FLY_KV
-#define FLY_KV 3
+#define FLY_KV (ROWS <= 8 ? 2 : ROWS <= 16 ? 3 : 5) // copies of keys and values in flight a producer
 #endif
 
 // As produce of decode.cu: one of PRODUCERS threads, each sends every PRODUCERS-th chunk.
@@ -86,31 +77,6 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
 
 // What follows from a thread's place is found anew in each product: kept, it would take the weights' registers.
 __device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member)); }
-
-#if AHEAD
-// Brings blocks of the next layer's keys and values to the second level cache, slowly, while products wait for each other; those
-// before FROM go to the ring by then.
-__device__ void fetch_ahead(const Together& t, Mates& m, u32 worker) {
-    for (u32 step = 0; step < t.p.steps; ++step) {
-        for (u32 layer = 1; layer < LAYERS; ++layer) {
-            while (m.attended < step * LAYERS + layer) if (m.shared.stop) return;
-            asm volatile("" ::: "memory");
-            u32 items = m.items[step & 1], at = 0;
-            for (u32 k = 0; k < items && at < FROM + AHEAD; ++k) {
-                const Row& row = m.rows[m.list[step & 1][k] % ROWS];
-                const u8* keys = row.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * row.blocks * CHUNK;
-                for (u32 b = m.begin[step & 1][k]; b < m.end[step & 1][k] && at < FROM + AHEAD; ++b, ++at) {
-                    if (at < FROM) continue;
-                    u32 since = cycles();
-                    bulk_l2(keys + (u64)b * CHUNK, CHUNK);
-                    bulk_l2(keys + (u64)(row.blocks + b) * CHUNK, CHUNK);
-                    while (cycles() - since < PACE && m.attended == step * LAYERS + layer) {}
-                }
-            }
-        }
-    }
-}
-#endif
 
 // Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
@@ -214,7 +180,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         s.stop = 0;
         s.kv_written = 0;
         s.gone = 0;
-        m.attended = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
@@ -224,9 +189,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         u32 me = (tid - CONSUMERS) / 32;
         if (tid % 32 == 0 && me < PRODUCERS) produce(t, m, saddr(ring), worker, me);
-#if AHEAD
-        if (tid % 32 == 0 && me == PRODUCERS) fetch_ahead(t, m, worker);
-#endif
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
@@ -268,17 +230,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 forget(c);
                 Weights<QKV_TILES, HIDDEN_STEPS> w;
                 Inputs<HIDDEN_STEPS> x;
-                MARK(0);
                 w.fetch(c);
                 c.hold(layer ? HOLD_Y : 0);
                 x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
                 Squares squares(c, 0, count);
-                MARK(2);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
                 squares.finish(c, m.factor, epoch, 1);
                 sync_consumers();
-                MARK(3);
                 u32 n = c.tid / (QKV_ROWS / 4), quad = c.tid % (QKV_ROWS / 4);
                 if (n < count) {
                     float4 v = total(to, n, quad * 4);
@@ -287,25 +246,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 }
                 c.since = cycles();
                 flip();
-                MARK(4);
             }
             attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
-            if (AHEAD && c.tid == 0) m.attended = step * LAYERS + layer + 1;
             {
                 forget(c);
                 Weights<OUT_TILES, OUT_STEPS> w;
                 Inputs<OUT_STEPS> x;
-                MARK(9);
                 w.fetch(c);
                 c.hold(HOLD_OUT);
                 x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
-                MARK(10);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
                 sync_consumers();
-                MARK(11);
                 give_sums(c, to, 0, epoch, count);
-                MARK(12);
                 c.since = cycles();
                 flip();
             }
@@ -318,20 +271,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     float4 gain = adder.gain(gains + HIDDEN);
                     c.hold(HOLD_SUMS);
                     float4 x = adder.add(c, m, 0, epoch);
-                    MARK(13);
                     adder.give(c, m, x, gain, 1, turn, epoch);
-                    MARK(14);
                 }
                 w.fetch(c);
                 c.hold(HOLD_Y);
                 x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
                 Squares squares(c, 1, count);
-                MARK(16);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
                 squares.finish(c, m.factor, epoch, 5);
                 sync_consumers();
-                MARK(17);
                 // Rows alternate: gate, up. A lane has two of them, two lanes a word.
                 for (u32 n = c.tid / 16; n < (count + 1) / 2 * 2; n += CONSUMERS / 16) {
                     u32 quad = c.tid % 16;
@@ -346,7 +295,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     if (n < count && quad * 2 < MID_ROWS && quad % 2 == 0)
                         put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + quad * 2), word4(v.x, v.y, o.x, o.y, turn));
                 }
-                MARK(18);
                 c.since = cycles();
                 flip();
             }
@@ -357,13 +305,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 w.fetch(c);
                 c.hold(HOLD_MID);
                 x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
-                MARK(19);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);
                 sync_consumers();
-                MARK(20);
                 give_sums(c, to, 1, epoch, count);
-                MARK(21);
                 c.since = cycles();
                 flip();
             }
@@ -372,9 +317,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 float4 gain = adder.gain(gains + 2 * HIDDEN);
                 c.hold(HOLD_SUMS);
                 float4 x = adder.add(c, m, 1, epoch);
-                MARK(22);
                 adder.give(c, m, x, gain, 0, (epoch + 1) & 1, epoch + 1);
-                MARK(23);
             }
             ++epoch;
         }

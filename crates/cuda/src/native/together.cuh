@@ -46,15 +46,7 @@ struct Together {
     const u32* tokens; // fed first
     u64* parts;        // [KV_HEADS][ROWS][spans][PART_WORDS]
     u32 spans, count;
-#ifdef TRACE
-    u32* trace;
-#endif
 };
-#ifdef TRACE
-#define MARK(i) if (c.lane == 0 && layer == 14 && step + 1 == p.steps) t.trace[(c.worker * WARPS + c.warp) * 32 + (i)] = cycles()
-#else
-#define MARK(i)
-#endif
 
 struct Mates {
     Shared shared;
@@ -65,7 +57,6 @@ struct Mates {
     // Spans of this worker, of even and odd steps: row and number, blocks of 32 old positions.
     u16 list[2][LIST], begin[2][LIST], end[2][LIST];
     u32 items[2];
-    volatile u32 attended; // layers whose attention is done
 };
 
 __device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }

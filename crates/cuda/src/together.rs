@@ -51,7 +51,8 @@ pub(crate) fn shared_bytes(rows: usize) -> usize {
 /// Words of 8 bytes of the exchange buffers of the kernel for so many rows.
 fn link_words(config: &Config, rows: usize) -> usize {
     let (h, q, kv) = (config.hidden, config.q_width(), config.kv_width());
-    let row = 2 * h / 4 + 2 * h / 64 + (q + 2 * kv) / 2 + config.kv_heads * h + q / 4 + config.intermediate / 4;
+    let row =
+        2 * h / 4 + 2 * h / 64 + (q + 2 * kv) / 2 + config.kv_heads * h + q / 4 + config.intermediate / 4;
     rows * (row + 2 * WORKERS + 1)
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{ids, present, resident, seeded};
-use tilewright_backend::{Cancel, LogitSink, Resident, Step};
+use tilewright_backend::{Cancel, Kernels, LogitSink, Resident, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::Preset;
 use tilewright_model::{Checkpoint, Code, Config};
@@ -46,7 +46,7 @@ fn a_worker_that_stays_away_is_a_named_error_and_the_next_steps_are_right() {
     }
     let (_folder, checkpoint) = seeded(&config(), 71);
     let mut model = resident(&checkpoint, &options());
-    if !model.plan().kernels.ends_with("persistent") {
+    if !matches!(model.plan().kernels, Kernels::Cuda { persistent: true, .. }) {
         eprintln!("skipped: {:?}", model.plan().notes);
         return;
     }
@@ -119,16 +119,17 @@ fn logits_that_are_no_numbers_are_refused_by_name_however_tokens_are_decoded() {
     blow_up(folder.path(), "model.norm.weight");
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
     for (persistent, hopper) in [(true, true), (false, true), (false, false)] {
-        let options = CudaOptions {
-            persistent: Some(persistent),
-            hopper: Some(hopper),
-            ..CudaOptions::default()
-        };
+        let options =
+            CudaOptions { persistent: Some(persistent), hopper: Some(hopper), ..CudaOptions::default() };
         let mut model = resident(&checkpoint, &options);
         let steps = start(&mut model, 9);
         for count in [1, 2, 9] {
             let refusal = model.greedy_together(&steps[..count], 20, &[]).unwrap_err();
-            assert_eq!(refusal.code(), Code::NonFiniteLogits, "{count} rows, {persistent} {hopper}: {refusal}");
+            assert_eq!(
+                refusal.code(),
+                Code::NonFiniteLogits,
+                "{count} rows, {persistent} {hopper}: {refusal}"
+            );
         }
         let refusal = model.run(steps[8].sequence, 5, 20, &[]).unwrap_err();
         assert_eq!(refusal.code(), Code::NonFiniteLogits, "{persistent} {hopper}: {refusal}");

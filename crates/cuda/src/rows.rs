@@ -139,7 +139,7 @@ impl Rows {
         match self {
             Self::Hopper(hopper) => {
                 let Hopper { batch, together, maps, .. } = hopper.as_mut();
-                if let Some(together) = together.as_mut().filter(|t| t.takes(rows, 1)) {
+                if let Some(together) = together {
                     let run = Run { rows, tokens, steps: 1, rope };
                     return together.run(device, config, weights, &run, Some(logits)).map(drop);
                 }
@@ -177,7 +177,7 @@ impl Rows {
         let Self::Hopper(hopper) = self else { return Ok(None) };
         let Hopper { batch, together, maps, .. } = hopper.as_mut();
         let steps = steps.min(WINDOW).min(STEPS);
-        if let Some(together) = together.as_mut().filter(|t| t.takes(rows, steps)) {
+        if let Some(together) = together {
             let run = Run { rows, tokens, steps, rope: common.rope };
             return together.run(common.device, common.config, common.weights, &run, None).map(Some);
         }

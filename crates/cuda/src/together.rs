@@ -64,6 +64,16 @@ fn spans(positions: usize) -> usize {
     }
 }
 
+/// Whether the workers of a KV head can keep the spans of sequences that end there.
+fn takes(ends: impl Iterator<Item = usize>, kv_heads: usize) -> bool {
+    ends.map(spans).sum::<usize>() <= LIST * WORKERS / kv_heads
+}
+
+/// Whether any sequence of a context can be taken.
+pub(crate) fn reaches(config: &Config, context: usize) -> bool {
+    takes([context].into_iter(), config.kv_heads)
+}
+
 /// The kernels and what they work with.
 pub(crate) struct Together {
     kernels: Vec<CudaFunction>,
@@ -122,12 +132,6 @@ impl Together {
         })
     }
 
-    /// Whether the workers can keep the spans of sequences that end there.
-    pub(crate) fn takes(&self, rows: &[Row], steps: usize) -> bool {
-        let all: usize = rows.iter().map(|row| spans(row.position as usize + steps)).sum();
-        rows.len() <= MOST && all <= LIST * WORKERS / 8
-    }
-
     /// Appends a token to each row's sequence, again and again: the ids of the greatest logits, for each row in turn, of which
     /// the last is not yet appended. An id of [`u32::MAX`] stands for logits that are not all numbers. `logits`, if asked for,
     /// are those of the last step.
@@ -143,6 +147,22 @@ impl Together {
         logits: Option<&mut [f32]>,
     ) -> Result<Vec<Vec<u32>>, Refusal> {
         let (count, steps) = (run.rows.len(), run.steps.min(STEPS));
+        let ends = run.rows.iter().map(|row| row.position as usize + steps);
+        if count > 1 && !takes(ends, config.kv_heads) {
+            // Bits do not depend on how rows are grouped.
+            let (rows, tokens) = (run.rows.split_at(count / 2), run.tokens.split_at(count / 2));
+            let (few, rest) = match logits.map(|l| l.split_at_mut(count / 2 * config.vocab)) {
+                Some((few, rest)) => (Some(few), Some(rest)),
+                None => (None, None),
+            };
+            let (one, other) = (
+                Run { rows: rows.0, tokens: tokens.0, ..*run },
+                Run { rows: rows.1, tokens: tokens.1, ..*run },
+            );
+            let mut ids = self.run(device, config, weights, &one, few)?;
+            ids.extend(self.run(device, config, weights, &other, rest)?);
+            return Ok(ids);
+        }
         let Some(size) = ROWS.iter().position(|most| count <= *most) else { return Ok(Vec::new()) };
         let (most, kernel) = (ROWS[size], &self.kernels[size]);
         let spans = run.rows.iter().map(|row| spans(row.position as usize + steps)).max().unwrap_or(1);
@@ -201,3 +221,6 @@ impl Together {
         Ok((0..count).map(|row| out.chunks(most).map(|ids| ids[row]).collect()).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

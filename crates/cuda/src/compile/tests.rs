@@ -56,7 +56,7 @@ fn a_compiler_newer_than_the_driver_is_not_used() {
 }
 
 #[test]
-fn the_persistent_decoder_keeps_everything_in_registers() {
+fn the_persistent_decoders_keep_everything_in_registers() {
     let Ok(compiler) = Compiler::find(None) else {
         eprintln!("skipped: no NVRTC");
         return;
@@ -64,10 +64,12 @@ fn the_persistent_decoder_keeps_everything_in_registers() {
     let config = tilewright_gate::seeded::Preset::Qwen3Small.config();
     let mut options = options("sm_90a");
     options.push("--ptxas-options=-v".to_owned());
-    for int8 in [false, true] {
-        let (_, log) = compiler.cubin(&crate::text::persistent(&config, int8), "sm_90a", &options).unwrap();
+    let texts = [false, true].map(|int8| crate::text::persistent(&config, int8));
+    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows));
+    for (index, text) in texts.iter().chain(&several).enumerate() {
+        let (_, log) = compiler.cubin(text, "sm_90a", &options).unwrap();
         let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
         assert!(!spills.is_empty(), "{log}");
-        assert!(spills.iter().all(|line| line.contains(" 0 bytes stack frame")), "int8 {int8}: {spills:?}");
+        assert!(spills.iter().all(|line| line.contains(" 0 bytes stack frame")), "text {index}: {spills:?}");
     }
 }

@@ -1,0 +1,29 @@
+//! Which spans sequences have, and how many fit.
+
+use tilewright_gate::seeded::Preset;
+
+use super::{ROWS, reaches, shared_bytes, spans, takes};
+
+#[test]
+fn spans_grow_with_a_sequence_and_have_eight_to_twelve_blocks() {
+    assert_eq!([0, 1, 352, 353, 512, 640, 641].map(spans), [1, 1, 1, 2, 2, 3, 3]);
+    for positions in (400..40_000usize).step_by(7) {
+        let blocks = positions.div_ceil(32);
+        assert!(blocks / spans(positions) >= 6 && blocks.div_ceil(spans(positions)) <= 12, "{positions}");
+    }
+}
+
+#[test]
+fn thirty_two_long_sequences_fit_and_a_million_positions_are_the_end() {
+    let config = Preset::Qwen3Small.config();
+    assert!(takes([32_768; 31].into_iter(), config.kv_heads));
+    assert!(!takes([40_960; 32].into_iter(), config.kv_heads));
+    assert!(reaches(&config, 1 << 20) && !reaches(&config, (1 << 20) + 1024));
+}
+
+#[test]
+fn ring_sums_and_the_rest_fit_a_blocks_shared_memory() {
+    for rows in ROWS {
+        assert!(shared_bytes(rows) <= 232_448, "{rows} rows: {}", shared_bytes(rows));
+    }
+}

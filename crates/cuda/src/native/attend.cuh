@@ -3,6 +3,13 @@
 // Keys and values of sixteen positions in registers: fragments of A, keys by rows of positions, values by rows of dims.
 struct Tile {
     uint4 k[HEAD_DIM / 16], v[HEAD_DIM / 16];
+    // Made of a word of each load.
+    __device__ __forceinline__ u32 seen() const {
+        u32 all = 0;
+#pragma unroll
+        for (int i = 0; i < HEAD_DIM / 16; ++i) all ^= k[i].w ^ v[i].w;
+        return all;
+    }
 };
 
 // Running softmax and weighed values of one warp over its tiles, for all heads of the group.
@@ -97,7 +104,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
 #pragma unroll
             for (int i = 0; i < HEAD_DIM / 16; ++i) tile.v[i] = lds128(c.chunk_at(n * 2 + 1) + i * 1024 + half * 512 + at_lane);
         }
-        c.release(count * 2, n < count ? tile.v[HEAD_DIM / 16 - 1].w : 0);
+        c.release(count * 2, n < count ? tile.seen() : 0);
     };
     if (mine) load(0);
     u32 kv0 = 0, kv1 = 0;

@@ -168,7 +168,7 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
 #pragma unroll
                     for (int j = 0; j < HEAD_DIM / 16; ++j) tile.v[j] = lds128(c.chunk_at(own * 2 + 1) + j * 1024 + half * 512 + c.lane * 16);
                 }
-                c.release(count * 2, own < count ? tile.v[HEAD_DIM / 16 - 1].w : 0);
+                c.release(count * 2, own < count ? tile.seen() : 0);
                 if (own < count) soft.add(tile, q, c.lane, (it.begin + b + own) * BLOCK_POSITIONS + half * 16, it.position);
             }
             u32 h = c.lane & 3;

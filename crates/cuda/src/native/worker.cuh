@@ -39,11 +39,11 @@ struct Ctx {
         // What one lane has seen arrive, all read.
         __syncwarp();
     }
-    // This warp has read them: `last` is a word of what it read last. A load from shared memory may still be on its way when a
-    // later arrival at a barrier counts, and its chunk be overwritten; so the arrival is made to wait for the load's answer, by
+    // This warp has read them: `seen` is made of a word of each load. A load from shared memory may still be on its way when a
+    // later arrival at a barrier counts, and its chunk be overwritten; so the arrival is made to wait for the loads' answers, by
     // a condition that never holds and that no compiler knows.
-    __device__ __forceinline__ void release(u32 count, u32 last = 0) {
-        u32 never = last == 0x7fc1a5a5u & p.fault == 0xffffffffu, by = lane + never * 64, at = slot + by;
+    __device__ __forceinline__ void release(u32 count, u32 seen) {
+        u32 never = seen == 0x7fc1a5a5u & p.fault == 0xffffffffu, by = lane + never * 64, at = slot + by;
         __syncwarp();
         if (by < count) mbar_arrive(saddr(&s.empty[at - (at >= SLOTS ? SLOTS : 0)]));
         slot += count;
@@ -52,13 +52,16 @@ struct Ctx {
     // This warp's part of N chunks, into registers; the ring has its room back.
     template <int N> __device__ __forceinline__ void fetch(uint4* w) {
         wait(N);
+        u32 seen = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             u32 at = chunk_at(i) + warp * 1024 + lane * 16;
             w[i * 2] = lds128(at);
             w[i * 2 + 1] = lds128(at + 512);
         }
-        release(N, w[2 * N - 1].w);
+#pragma unroll
+        for (int i = 0; i < 2 * N; ++i) seen ^= w[i].w;
+        release(N, seen);
     }
     // Waits until all of this lane's pairs of words carry the epoch.
     template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], bool own, u32 where) {

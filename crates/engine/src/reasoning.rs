@@ -50,6 +50,11 @@ impl ReasoningSplitter {
         Self::starting(prompt.trim_end().ends_with(OPEN))
     }
 
+    /// A splitter that gives everything as the answer.
+    pub fn answer() -> Self {
+        Self { state: State::Answer, held: String::new() }
+    }
+
     fn starting(opened: bool) -> Self {
         Self { state: if opened { State::Opened } else { State::Start }, held: String::new() }
     }

@@ -141,6 +141,11 @@ impl ChatTemplate {
         &self.place
     }
 
+    /// The text of the template.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Renders a conversation.
     ///
     /// # Errors

@@ -212,6 +212,35 @@ codes! {
         why "A request that waits without bound looks like one that hangs."
         remedy "Send the request again later, or raise --parallel or --queue.";
 
+    756 ModelNotFound "model_not_found"
+        what "The request names a model that is not the one served."
+        why "Another model's reply is not the one asked for."
+        remedy "Use the name that GET /v1/models gives, or start the server with --served-name.";
+    757 EndpointUnsupported "endpoint_unsupported"
+        what "The path or method is none of the server's."
+        why "A neighbouring endpoint means something else."
+        remedy "docs/server.md lists the endpoints.";
+    758 Unauthorized "unauthorized"
+        what "The request does not carry the server's API key."
+        why "The server was started with --api-key."
+        remedy "Send it as `Authorization: Bearer KEY`.";
+    759 BodyTooLarge "body_too_large"
+        what "The request's body is larger than the server takes."
+        why "Memory is bounded before it is read."
+        remedy "Send a smaller body, or raise --body-limit.";
+    760 GrammarInvalid "grammar_invalid"
+        what "A JSON schema or tool asks for something that cannot be enforced token by token."
+        why "Output that only mostly keeps a schema is worse than none."
+        remedy "Leave out the keyword named, or ask for json_object and check the reply yourself.";
+    761 ServerUnavailable "server_unavailable"
+        what "The server is still loading its model, or is shutting down."
+        why "A request is answered whole or not begun."
+        remedy "Ask GET /health, and send the request again when it says ok.";
+    762 AddressUnavailable "address_unavailable"
+        what "The server cannot listen at the address asked for."
+        why "Another address would be found by nobody."
+        remedy "Choose another --port or --host, or end the program that holds it.";
+
     // 770–779: kernels.
     770 KernelUnknown "kernel_unknown"
         what "No kernel or pipeline of this name can be built for this shape."

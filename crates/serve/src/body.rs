@@ -1,0 +1,153 @@
+//! A request's body: read within its limit, then field by field, so that none is overlooked.
+
+use axum::body::{Body, to_bytes};
+use serde_json::{Map, Value};
+use tilewright_engine::{Code, Finding, Refusal};
+
+use crate::app::App;
+use crate::error::Failure;
+
+/// Reads a body as a JSON object.
+///
+/// # Errors
+/// `body_too_large`, `request_invalid`.
+pub(crate) async fn read(app: &App, body: Body) -> Result<Fields, Failure> {
+    let limit = app.options.body_limit;
+    let too_large = |_| {
+        Refusal::new(Code::BodyTooLarge, "body", format!("at most {limit} bytes"), "more, or a broken connection")
+    };
+    let bytes = to_bytes(body, limit).await.map_err(too_large)?;
+    let value = serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::new(Code::RequestInvalid, "body", "a JSON object", error))?;
+    Ok(Fields::open("", value)?)
+}
+
+/// An object whose fields are taken one by one. `null` counts as absent. Findings are gathered, and what nobody took is one
+/// too.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    path: String,
+    map: Map<String, Value>,
+    findings: Vec<Finding>,
+}
+
+impl Fields {
+    /// Opens an object that lies at `path`.
+    ///
+    /// # Errors
+    /// `request_invalid` when it is none.
+    pub(crate) fn open(path: &str, value: Value) -> Result<Self, Refusal> {
+        match value {
+            Value::Object(map) => Ok(Self { path: path.to_owned(), map, findings: Vec::new() }),
+            other => {
+                let what = if path.is_empty() { "body" } else { path };
+                Err(Refusal::new(Code::RequestInvalid, what, "an object", brief(&other)))
+            }
+        }
+    }
+
+    /// Where a field lies.
+    fn at(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// A field of any type.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
+        self.map.remove(key).filter(|value| !value.is_null())
+    }
+
+    /// Notes what is wrong with a field.
+    pub(crate) fn refuse(&mut self, key: &str, expected: &str, got: impl std::fmt::Display) {
+        self.findings.push(Finding::new(self.at(key), expected, got));
+    }
+
+    fn typed<T>(&mut self, key: &str, expected: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+        let value = self.take(key)?;
+        let found = read(&value);
+        if found.is_none() {
+            self.refuse(key, expected, brief(&value));
+        }
+        found
+    }
+
+    pub(crate) fn text(&mut self, key: &str) -> Option<String> {
+        self.typed(key, "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    pub(crate) fn flag(&mut self, key: &str) -> Option<bool> {
+        self.typed(key, "true or false", Value::as_bool)
+    }
+
+    pub(crate) fn number(&mut self, key: &str) -> Option<f64> {
+        self.typed(key, "a number", Value::as_f64)
+    }
+
+    pub(crate) fn integer(&mut self, key: &str) -> Option<i64> {
+        self.typed(key, "a whole number", Value::as_i64)
+    }
+
+    pub(crate) fn count(&mut self, key: &str) -> Option<usize> {
+        self.typed(key, "a whole number from 0 on", |value| usize::try_from(value.as_u64()?).ok())
+    }
+
+    pub(crate) fn ids(&mut self, key: &str) -> Option<Vec<u32>> {
+        self.typed(key, "a list of token ids", |value| {
+            value.as_array()?.iter().map(|id| u32::try_from(id.as_u64()?).ok()).collect()
+        })
+    }
+
+    /// A field that must be there.
+    pub(crate) fn needed<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+        if value.is_none() && !self.findings.iter().any(|finding| finding.what == self.at(key)) {
+            self.refuse(key, "a value", "none");
+        }
+        value
+    }
+
+    /// An object within.
+    pub(crate) fn object(&mut self, key: &str) -> Option<Self> {
+        let value = self.take(key)?;
+        match Self::open(&self.at(key), value) {
+            Ok(fields) => Some(fields),
+            Err(refusal) => {
+                self.findings.extend(refusal.findings().iter().cloned());
+                None
+            }
+        }
+    }
+
+    /// Fields that are known and change nothing here.
+    pub(crate) fn harmless(&mut self, keys: &[&str]) {
+        keys.iter().for_each(|key| drop(self.map.remove(*key)));
+    }
+
+    /// Takes over the findings of an object within, which ends here.
+    pub(crate) fn absorb(&mut self, inner: Self) {
+        let findings = inner.finish();
+        self.findings.extend(findings);
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        let left: Vec<String> = self.map.keys().map(|key| self.at(key)).collect();
+        let unknown = |what| Finding::new(what, "a field that docs/server.md lists", "an unknown one");
+        self.findings.extend(left.into_iter().map(unknown));
+        self.findings
+    }
+
+    /// Ends the object.
+    ///
+    /// # Errors
+    /// `request_invalid` with everything that was found, unknown fields included.
+    pub(crate) fn close(self) -> Result<(), Refusal> {
+        Refusal::check(Code::RequestInvalid, self.finish())
+    }
+}
+
+/// A value in a few words.
+pub(crate) fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}

@@ -1,0 +1,102 @@
+//! Paths to handlers, the key, and what is counted.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tilewright_engine::{Code, Refusal};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::{chat, completions, embeddings, plain, text};
+
+/// Every path, for the label of a metric.
+const PATHS: [&str; 13] = [
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/models/{model}",
+    "/v1/responses",
+    "/health",
+    "/metrics",
+    "/props",
+    "/version",
+    "/tokenize",
+    "/detokenize",
+    "/apply-template",
+];
+
+/// Paths that answer without a key.
+const OPEN: [&str; 1] = ["/health"];
+
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    Router::new()
+        .route("/v1/chat/completions", post(chat::handle))
+        .route("/v1/completions", post(completions::handle))
+        .route("/v1/embeddings", post(embeddings::handle))
+        .route("/v1/models", get(plain::models))
+        .route("/v1/models/{model}", get(plain::model))
+        .route("/v1/responses", post(responses))
+        .route("/health", get(plain::health))
+        .route("/metrics", get(plain::metrics))
+        .route("/props", get(plain::props))
+        .route("/version", get(plain::version))
+        .route("/tokenize", post(text::tokenize))
+        .route("/detokenize", post(text::detokenize))
+        .route("/apply-template", post(text::apply_template))
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(unknown)
+        .layer(from_fn_with_state(Arc::clone(app), guard))
+        .with_state(Arc::clone(app))
+}
+
+/// The key, and the count of requests.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let label = PATHS.iter().find(|known| **known == path).copied().unwrap_or("other");
+    let response = match authorize(&app, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => Failure::from(refusal).into_response(),
+    };
+    app.metrics.request(label, response.status().as_u16());
+    response
+}
+
+fn authorize(app: &App, request: &Request) -> Result<(), Refusal> {
+    let Some(key) = &app.options.api_key else { return Ok(()) };
+    if OPEN.contains(&request.uri().path()) {
+        return Ok(());
+    }
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match given.and_then(|value| value.strip_prefix("Bearer ")) {
+        Some(given) if same(given.as_bytes(), key.as_bytes()) => Ok(()),
+        given => {
+            let got = if given.is_some() { "another key" } else { "none" };
+            Err(Refusal::new(Code::Unauthorized, "Authorization", "Bearer and the server's key", got))
+        }
+    }
+}
+
+/// Compares in a time that does not tell where the first difference is.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |found, (a, b)| found | (a ^ b)) == 0
+}
+
+async fn responses() -> Failure {
+    let expected = "POST /v1/chat/completions, which says the same of a text model";
+    Refusal::new(Code::EndpointUnsupported, "endpoint", expected, "/v1/responses").into()
+}
+
+async fn wrong_method(method: Method) -> Failure {
+    Refusal::new(Code::EndpointUnsupported, "method", "the method that docs/server.md states", method).into()
+}
+
+async fn unknown(request: Request) -> Failure {
+    let path = request.uri().path().to_owned();
+    Refusal::new(Code::EndpointUnsupported, "path", "one that docs/server.md lists", path).into()
+}

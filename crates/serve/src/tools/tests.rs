@@ -1,0 +1,64 @@
+//! Calls in replies, however they are cut.
+
+use super::*;
+
+fn tools() -> Tools {
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
+    Tools { list: vec![tool("weather"), tool("add")], parallel: true, forced: Vec::new() }
+}
+
+/// The reply in pieces of `size` characters.
+fn parse(text: &str, size: usize) -> (String, Vec<Call>) {
+    let mut parser = tools().parser().unwrap();
+    let chars: Vec<char> = text.chars().collect();
+    let (mut content, mut calls) = (String::new(), Vec::new());
+    for piece in chars.chunks(size) {
+        let (text, more) = parser.push(&piece.iter().collect::<String>());
+        content.push_str(&text);
+        calls.extend(more);
+    }
+    content.push_str(&parser.finish());
+    (content, calls)
+}
+
+fn call(name: &str, arguments: &str) -> Call {
+    Call { name: name.into(), arguments: arguments.into() }
+}
+
+#[test]
+fn calls_and_text_are_told_apart_wherever_pieces_are_cut() {
+    let quoted = r#"{"city":"a \"}</x> é","n":{"k":[1,2]}}"#;
+    let one = format!("<tool_call>\n{{\"name\": \"weather\", \"arguments\": {quoted}}}\n</tool_call>");
+    let two = "<tool_call>\n{\"name\": \"add\"}\n</tool_call>";
+    let weather = call("weather", quoted);
+    let cases = [
+        (one.clone(), "", vec![weather.clone()]),
+        (format!("Let me look.\n\n{one}\n{two}\n"), "Let me look.", vec![weather.clone(), call("add", "{}")]),
+        (format!("{one}\nDone."), "Done.", vec![weather]),
+        ("a < b <tool".to_owned(), "a < b <tool", vec![]),
+        ("spaces at the end  \n".to_owned(), "spaces at the end  \n", vec![]),
+    ];
+    for (text, content, calls) in cases {
+        for size in 1..text.len() {
+            assert_eq!(parse(&text, size), (content.to_owned(), calls.clone()), "{text:?} by {size}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_call_stays_in_the_text() {
+    for block in [
+        "not json",
+        r#"{"name": "unknown", "arguments": {}}"#,
+        r#"{"name": "add", "arguments": "1"}"#,
+        r#"{"name": "add", "arguments": {}, "more": 1}"#,
+        r#"{"arguments": {}}"#,
+    ] {
+        let text = format!("x <tool_call>{block}</tool_call> y");
+        for size in [1, 3, 1000] {
+            assert_eq!(parse(&text, size), (text.clone(), vec![]), "by {size}");
+        }
+    }
+    let open = "x <tool_call>\n{\"name\"";
+    assert_eq!(parse(open, 2), (open.to_owned(), vec![]));
+}

@@ -70,6 +70,6 @@ pub use score::{Score, ScoreOptions};
 pub use tilewright_backend::execution::{Attention, Gemm};
 pub use tilewright_backend::{Cancel, DeviceKind, Kernels, KvFormat, Plan, Progress, Resident, Stage};
 pub use tilewright_model::{
-    ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Prompt, Refusal, RenderArgs, Specials,
-    StopSet, Tokenizer, WeightFormat,
+    ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Prompt, Refusal, RenderArgs,
+    Specials, StopSet, Tokenizer, WeightFormat,
 };

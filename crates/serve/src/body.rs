@@ -14,7 +14,12 @@ use crate::error::Failure;
 pub(crate) async fn read(app: &App, body: Body) -> Result<Fields, Failure> {
     let limit = app.options.body_limit;
     let too_large = |_| {
-        Refusal::new(Code::BodyTooLarge, "body", format!("at most {limit} bytes"), "more, or a broken connection")
+        Refusal::new(
+            Code::BodyTooLarge,
+            "body",
+            format!("at most {limit} bytes"),
+            "more, or a broken connection",
+        )
     };
     let bytes = to_bytes(body, limit).await.map_err(too_large)?;
     let value = serde_json::from_slice(&bytes)

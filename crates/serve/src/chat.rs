@@ -228,7 +228,11 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, body: Body) -> Result<Re
     let preparing = Arc::clone(&ready);
     let (requests, choices) = aside(move || chat.prepare(&preparing)).await?;
     let replies = Replies::open(&app, &ready, requests)?;
-    let head = Head { id: app.name("chatcmpl"), model: app.options.name.clone(), fingerprint: ready.fingerprint.clone() };
+    let head = Head {
+        id: app.name("chatcmpl"),
+        model: app.options.name.clone(),
+        fingerprint: ready.fingerprint.clone(),
+    };
     match stream {
         Some(usage) => {
             let per_prompt = choices.len();
@@ -300,7 +304,8 @@ async fn whole(
         }
         let calls: Vec<Value> =
             total.calls.iter().enumerate().map(|(n, call)| call_json(call, &head.call(index, n))).collect();
-        let content = if total.content.is_empty() && !calls.is_empty() { Value::Null } else { json!(total.content) };
+        let content =
+            if total.content.is_empty() && !calls.is_empty() { Value::Null } else { json!(total.content) };
         let mut message = json!({"role": "assistant", "content": content});
         if !total.reasoning.is_empty() {
             message["reasoning_content"] = json!(total.reasoning);
@@ -309,7 +314,9 @@ async fn whole(
             message["tool_calls"] = json!(calls);
         }
         let logprobs = if with_logprobs { json!({"content": total.logprobs}) } else { Value::Null };
-        list.push(json!({"index": index, "message": message, "logprobs": logprobs, "finish_reason": end.reason}));
+        list.push(
+            json!({"index": index, "message": message, "logprobs": logprobs, "finish_reason": end.reason}),
+        );
     }
     let mut body = head.json("chat.completion", created);
     body["choices"] = json!(list);
@@ -337,9 +344,7 @@ impl Shape for Chunks {
     }
 
     fn chunks(&mut self, index: usize, first: bool, delta: &Delta) -> Vec<Value> {
-        let chunk = |delta: Value, logprobs: Value, reason: Option<&str>| {
-            json!({"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason})
-        };
+        let chunk = |delta: Value, logprobs: Value, reason: Option<&str>| json!({"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason});
         let mut logprobs = Value::Null;
         if self.with_logprobs && !delta.logprobs.is_empty() {
             logprobs = json!({"content": delta.logprobs});

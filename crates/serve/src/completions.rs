@@ -49,7 +49,11 @@ pub(crate) fn inputs(fields: &mut Fields, key: &str) -> Vec<Input> {
         list => ids(list).map(|ids| vec![Input::Ids(ids)]),
     };
     found.unwrap_or_else(|| {
-        fields.refuse(key, "a string, a list of strings, a list of ids or a list of such lists", brief(&value));
+        fields.refuse(
+            key,
+            "a string, a list of strings, a list of ids or a list of such lists",
+            brief(&value),
+        );
         Vec::new()
     })
 }
@@ -59,6 +63,14 @@ struct Completion {
     prompts: Vec<Input>,
     params: Params,
     echo: bool,
+}
+
+/// The requests for the engine, a choice for each, and the text that each begins with.
+#[derive(Default)]
+struct Prepared {
+    requests: Vec<Request>,
+    choices: Vec<Choice>,
+    echoes: Vec<String>,
 }
 
 impl Completion {
@@ -86,9 +98,8 @@ impl Completion {
         Ok(Self { prompts, params, echo })
     }
 
-    /// The requests for the engine, a choice for each, and the text that each begins with.
-    fn prepare(&self, ready: &Ready) -> Result<(Vec<Request>, Vec<Choice>, Vec<String>), Refusal> {
-        let (mut requests, mut choices, mut echoes) = (Vec::new(), Vec::new(), Vec::new());
+    fn prepare(&self, ready: &Ready) -> Result<Prepared, Refusal> {
+        let mut prepared = Prepared::default();
         for prompt in &self.prompts {
             let ids = match prompt {
                 Input::Ids(ids) => ids.clone(),
@@ -104,14 +115,14 @@ impl Completion {
                 }
             };
             for request in self.params.choices(&ids) {
-                requests.push(request);
+                prepared.requests.push(request);
                 // An answer alone: no block is looked for in a text that is continued.
                 let splitter = ReasoningSplitter::answer();
-                choices.push(Choice::new(splitter, None, ready.engine.tokenizer()));
-                echoes.push(echo.clone());
+                prepared.choices.push(Choice::new(splitter, None, ready.engine.tokenizer()));
+                prepared.echoes.push(echo.clone());
             }
         }
-        Ok((requests, choices, echoes))
+        Ok(prepared)
     }
 }
 
@@ -123,7 +134,7 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, body: Body) -> Result<Re
     let (stream, per_prompt) = (completion.params.stream, completion.params.n);
     let with_logprobs = completion.params.request.logprobs.is_some();
     let preparing = Arc::clone(&ready);
-    let (requests, choices, echoes) = aside(move || completion.prepare(&preparing)).await?;
+    let Prepared { requests, choices, echoes } = aside(move || completion.prepare(&preparing)).await?;
     let replies = Replies::open(&app, &ready, requests)?;
     let head = json!({
         "id": app.name("cmpl"),

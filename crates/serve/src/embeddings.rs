@@ -49,7 +49,8 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, body: Body) -> Result<Re
     fields.close()?;
 
     let reader = Arc::clone(&ready);
-    let ids: Vec<Vec<u32>> = aside(move || inputs.into_iter().map(|input| input_ids(&reader, input)).collect()).await?;
+    let ids: Vec<Vec<u32>> =
+        aside(move || inputs.into_iter().map(|input| input_ids(&reader, input)).collect()).await?;
     let tokens: usize = ids.iter().map(Vec::len).sum();
     let guard = Guard(Cancel::default());
     let mut data = Vec::with_capacity(ids.len());

@@ -32,7 +32,9 @@ impl Failure {
             Code::QueueFull => StatusCode::TOO_MANY_REQUESTS,
             Code::ServerUnavailable | Code::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
             // What is wrong with a request, its text, its tools: 730 to 769.
-            code if (730..770).contains(&code.number()) && code != Code::NonFiniteLogits => StatusCode::BAD_REQUEST,
+            code if (730..770).contains(&code.number()) && code != Code::NonFiniteLogits => {
+                StatusCode::BAD_REQUEST
+            }
             Code::DeviceOptionInvalid => StatusCode::BAD_REQUEST,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tilewright_engine::Load;
 
 /// Upper bounds of the histograms' buckets, in seconds.
-const BOUNDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
+const BOUNDS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Histogram {
@@ -87,10 +88,30 @@ impl Metrics {
             }
             let counter = "counter";
             number("tilewright_prompt_tokens_total", "Tokens of prompts.", counter, load.prompt_tokens);
-            number("tilewright_cached_tokens_total", "Tokens of prompts that were reused.", counter, load.cached_tokens);
-            number("tilewright_completion_tokens_total", "Tokens generated.", counter, load.completion_tokens);
-            number("tilewright_decode_steps_total", "Sweeps over the weights for decoding.", counter, load.steps);
-            number("tilewright_preemptions_total", "Replies that gave their memory back.", counter, load.preempted);
+            number(
+                "tilewright_cached_tokens_total",
+                "Tokens of prompts that were reused.",
+                counter,
+                load.cached_tokens,
+            );
+            number(
+                "tilewright_completion_tokens_total",
+                "Tokens generated.",
+                counter,
+                load.completion_tokens,
+            );
+            number(
+                "tilewright_decode_steps_total",
+                "Sweeps over the weights for decoding.",
+                counter,
+                load.steps,
+            );
+            number(
+                "tilewright_preemptions_total",
+                "Replies that gave their memory back.",
+                counter,
+                load.preempted,
+            );
         }
         self.with(|counts| {
             head(&mut out, "tilewright_http_requests_total", "Requests answered.", "counter");

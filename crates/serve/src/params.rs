@@ -15,8 +15,15 @@ const MOST_CHOICES: usize = 32;
 const MOST_STOPS: usize = 16;
 
 /// Fields of OpenAI's that say something about bookkeeping at their side.
-const HARMLESS: &[&str] =
-    &["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
+const HARMLESS: &[&str] = &[
+    "user",
+    "metadata",
+    "store",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+];
 
 /// What they say.
 #[derive(Debug)]
@@ -120,7 +127,9 @@ fn stop(fields: &mut Fields) -> Vec<String> {
 fn logit_bias(fields: &mut Fields) -> BTreeMap<u32, f64> {
     let Some(value) = fields.take("logit_bias") else { return BTreeMap::new() };
     let read = |map: &serde_json::Map<String, Value>| {
-        map.iter().map(|(id, bias)| Some((id.parse().ok()?, bias.as_f64()?))).collect::<Option<BTreeMap<_, _>>>()
+        map.iter()
+            .map(|(id, bias)| Some((id.parse().ok()?, bias.as_f64()?)))
+            .collect::<Option<BTreeMap<_, _>>>()
     };
     value.as_object().and_then(read).unwrap_or_else(|| {
         fields.refuse("logit_bias", "an object of token ids and numbers", brief(&value));

@@ -52,7 +52,10 @@ pub(crate) async fn models(State(app): State<Arc<App>>) -> Result<Response, Fail
 }
 
 /// One model.
-pub(crate) async fn model(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Response, Failure> {
+pub(crate) async fn model(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
     let ready = app.ready()?;
     if name != app.options.name {
         return Err(Refusal::new(Code::ModelNotFound, "model", &app.options.name, name).into());

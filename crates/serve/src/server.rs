@@ -30,12 +30,17 @@ impl Server {
     /// # Errors
     /// `address_unavailable`.
     pub fn start(address: SocketAddr, options: ServeOptions) -> Result<Self, Refusal> {
-        let unavailable = |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "a free address", error);
+        let unavailable =
+            |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "a free address", error);
         let listener = TcpListener::bind(address).map_err(unavailable)?;
         listener.set_nonblocking(true).map_err(unavailable)?;
         let address = listener.local_addr().map_err(unavailable)?;
-        let runtime =
-            Builder::new_multi_thread().worker_threads(2).thread_name("http").enable_all().build().map_err(unavailable)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(unavailable)?;
         let app = Arc::new(App::new(options));
         let (stop, stopped) = oneshot::channel::<()>();
         let routes = router(&app);
@@ -81,7 +86,8 @@ impl Server {
             }
             app.stop();
             drop(stop.take());
-            let lost = |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "one that stays", error);
+            let lost =
+                |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "one that stays", error);
             served.await.map_err(std::io::Error::other).flatten().map_err(lost)
         })
     }

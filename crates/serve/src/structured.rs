@@ -38,7 +38,11 @@ impl Grammars {
     ///
     /// # Errors
     /// `grammar_invalid` for what cannot be enforced.
-    pub(crate) fn schema(&self, mut schema: Value, reasoning: Reasoning) -> Result<Arc<dyn Grammar>, Refusal> {
+    pub(crate) fn schema(
+        &self,
+        mut schema: Value,
+        reasoning: Reasoning,
+    ) -> Result<Arc<dyn Grammar>, Refusal> {
         compact(&mut schema);
         self.rules(TopLevelGrammar::from_json_schema(schema), reasoning)
     }

@@ -58,7 +58,8 @@ pub(crate) async fn tokenize(State(app): State<Arc<App>>, body: Body) -> Result<
             (None, Some(conversation)) => reader.encode_chat(&conversation.render(&ready)?)?,
             (None, None) => Vec::new(),
         };
-        let tokens: Vec<Value> = ids.iter().map(|&id| if pieces { piece(reader, id) } else { json!(id) }).collect();
+        let tokens: Vec<Value> =
+            ids.iter().map(|&id| if pieces { piece(reader, id) } else { json!(id) }).collect();
         Ok(json!({"tokens": tokens, "count": ids.len(), "max_model_len": ready.engine.plan().context}))
     });
     Ok(json_response(StatusCode::OK, &body.await?))

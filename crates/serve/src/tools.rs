@@ -53,10 +53,14 @@ impl Tools {
             None => {}
             Some(Value::String(choice)) if choice == "auto" => {}
             Some(Value::String(choice)) if choice == "none" => list.clear(),
-            Some(Value::String(choice)) if choice == "required" && !list.is_empty() => forced.clone_from(&list),
+            Some(Value::String(choice)) if choice == "required" && !list.is_empty() => {
+                forced.clone_from(&list)
+            }
             Some(choice) => {
                 let name = choice.pointer("/function/name").or_else(|| choice.get("name"));
-                forced.extend(list.iter().filter(|tool| function(tool) == name.and_then(Value::as_str)).cloned());
+                forced.extend(
+                    list.iter().filter(|tool| function(tool) == name.and_then(Value::as_str)).cloned(),
+                );
                 if forced.is_empty() || name.is_none() {
                     fields.refuse("tool_choice", "auto, none, required or one of tools", brief(&choice));
                 }
@@ -83,7 +87,8 @@ impl Tools {
             return Ok(None);
         }
         let calls = self.forced.iter().map(|tool| {
-            let parameters = tool.pointer("/function/parameters").cloned().unwrap_or(json!({"type": "object"}));
+            let parameters =
+                tool.pointer("/function/parameters").cloned().unwrap_or(json!({"type": "object"}));
             if !parameters.is_object() {
                 let got = brief(&parameters);
                 return Err(Refusal::new(Code::GrammarInvalid, "parameters", "a JSON schema", got));
@@ -102,7 +107,9 @@ impl Tools {
         };
         crate::structured::compact(&mut schema);
         let more = if self.parallel { r#" ("\n" call)*"# } else { "" };
-        Ok(Some(format!("start: call{more}\ncall: \"{OPEN}\\n\" body \"\\n{CLOSE}\"\nbody: %json {schema}\n")))
+        Ok(Some(format!(
+            "start: call{more}\ncall: \"{OPEN}\\n\" body \"\\n{CLOSE}\"\nbody: %json {schema}\n"
+        )))
     }
 }
 

@@ -42,6 +42,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "tilewright chat -m DIR --thinking off",
         ],
     ),
+    (
+        "serve",
+        &[
+            "tilewright serve -m DIR --weights int8",
+            "tilewright serve -m DIR --host 0.0.0.0 --port 8000 --parallel 8",
+        ],
+    ),
     ("inspect", &["tilewright inspect -m DIR", "tilewright inspect -m DIR --weights int8 -c 8192 --json"]),
     ("perplexity", &["tilewright perplexity -m DIR -f text.txt --weights int4"]),
     ("convert", &["tilewright convert -m DIR -o pair --dtype f32 -p 'The capital of France is'"]),
@@ -53,6 +60,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
     Chat(commands::chat::ChatArgs),
+    Serve(commands::serve::ServeArgs),
     Inspect(commands::inspect::InspectArgs),
     Doctor(commands::doctor::DoctorArgs),
     Perplexity(commands::perplexity::PerplexityArgs),
@@ -67,6 +75,7 @@ impl Command {
         match self {
             Self::Run(args) => args.output,
             Self::Chat(args) => args.output,
+            Self::Serve(args) => args.output,
             Self::Inspect(args) => args.output,
             Self::Doctor(args) => args.output,
             Self::Perplexity(args) => args.output,
@@ -81,6 +90,7 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::run(args, console),
             Self::Chat(args) => commands::chat::run(args, console),
+            Self::Serve(args) => commands::serve::run(args, console),
             Self::Inspect(args) => commands::inspect::run(args, console),
             Self::Doctor(args) => commands::doctor::run(args, console),
             Self::Perplexity(args) => commands::perplexity::run(args, console),

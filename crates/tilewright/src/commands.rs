@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod kernels;
 pub(crate) mod perplexity;
 pub(crate) mod run;
+pub(crate) mod serve;
 
 mod describe;
 mod prompting;

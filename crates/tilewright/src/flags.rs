@@ -13,7 +13,7 @@ mod template;
 
 pub(crate) use model::{ModelChoice, ModelFlags};
 pub(crate) use output::OutputFlags;
-pub(crate) use prompt::{Prompt, PromptFlags};
+pub(crate) use prompt::{Frame, Prompt, PromptFlags};
 pub(crate) use read::read_text;
 pub(crate) use sampling::SamplingFlags;
 pub(crate) use stopping::{Limits, StoppingFlags};

@@ -27,13 +27,45 @@ pub(crate) fn render(
     session: &Session,
     console: &Console,
 ) -> Result<Rendered, Refusal> {
-    match prompt {
-        Prompt::Ids(ids) => Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw("") }),
-        Prompt::Text { text, raw } => {
-            let ids = session.encode(&text, raw)?;
-            Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw(&text) })
+    Prompter::new(template, session, console).render(prompt)
+}
+
+/// Renders many prompts with one template, which is compiled for the first conversation.
+pub(crate) struct Prompter<'a> {
+    template: TemplateChoice,
+    chat: Option<Chat>,
+    session: &'a Session,
+    console: &'a Console,
+}
+
+impl<'a> Prompter<'a> {
+    /// With the template of the flags, else the model's.
+    pub(crate) fn new(template: TemplateChoice, session: &'a Session, console: &'a Console) -> Self {
+        Self { template, chat: None, session, console }
+    }
+
+    /// As [`render`].
+    ///
+    /// # Errors
+    /// What the tokenizer or the template refuses.
+    pub(crate) fn render(&mut self, prompt: Prompt) -> Result<Rendered, Refusal> {
+        let session = self.session;
+        match prompt {
+            Prompt::Ids(ids) => {
+                Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw("") })
+            }
+            Prompt::Text { text, raw } => {
+                let ids = session.encode(&text, raw)?;
+                Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw(&text) })
+            }
+            Prompt::Chat(messages) => {
+                let chat = match self.chat.take() {
+                    Some(chat) => chat,
+                    None => Chat::new(self.template.clone(), session, self.console)?,
+                };
+                self.chat.insert(chat).render(&messages, session)
+            }
         }
-        Prompt::Chat(messages) => Chat::new(template, session, console)?.render(&messages, session),
     }
 }
 

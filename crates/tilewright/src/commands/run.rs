@@ -1,4 +1,8 @@
-//! `run`: one prompt, one reply.
+//! `run`: one prompt, one reply; with `--batch` many.
+
+mod batch;
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
@@ -13,6 +17,8 @@ use crate::flags::{
     TemplateChoice, TemplateFlags,
 };
 use crate::interrupt::Interrupt;
+
+use batch::Batch;
 
 /// Generate text from one prompt
 ///
@@ -34,6 +40,14 @@ pub(crate) struct RunArgs {
     /// Report the log-probability of each token and of the N most likely ones (0 to 20); needs --json
     #[arg(long, value_name = "N", requires = "json", help_heading = "Output")]
     logprobs: Option<u8>,
+
+    /// File that the replies of --batch go to, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "batch", help_heading = "Batch")]
+    out: Option<PathBuf>,
+
+    /// Replies of --batch that are made at once, 1 to 32
+    #[arg(long, value_name = "N", requires = "batch", default_value_t = 16, help_heading = "Batch")]
+    parallel: usize,
 
     #[command(flatten)]
     pub output: OutputFlags,
@@ -66,6 +80,21 @@ impl RunArgs {
 /// Carries `run` out.
 pub(crate) fn run(args: RunArgs, console: &mut Console) -> Result<(), Failure> {
     let interrupt = Interrupt::install();
+    if let (Some(input), Some(output)) = (args.prompt.batch.clone(), args.out.clone()) {
+        let frame = args.prompt.frame(&args.template);
+        let batch = Batch {
+            input,
+            output,
+            frame,
+            parallel: args.parallel,
+            template: args.template.resolve()?,
+            model: args.model.resolve(),
+            sampling: args.sampling.resolve(),
+            limits: args.stopping.resolve(),
+            logprobs: args.logprobs,
+        };
+        return batch.run(&interrupt, console);
+    }
     let job = args.resolve()?;
     let reasoning = job.template.reasoning;
     let cancel = Cancel::default();

@@ -7,6 +7,7 @@
 //! | `-p`, `-f` with `--chat` or a flag about the template | one message of the user, through the chat template |
 //! | `--messages` | a conversation, through the chat template |
 //! | `--ids` | the ids |
+//! | `--batch` | one line of a file after the other: `prompt` as `-p`, `messages` or `ids` |
 //!
 //! So a base or story model is simply continued, and nothing is wrapped in a template unasked. One line break at the
 //! end of a file or of standard input is not part of the prompt.
@@ -21,7 +22,7 @@ use super::{TemplateFlags, read_text};
 /// Flags that name the prompt; exactly one of them.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Prompt")]
-#[command(group = ArgGroup::new("source").required(true).args(["prompt", "file", "ids", "messages"]))]
+#[command(group = ArgGroup::new("source").required(true).args(["prompt", "file", "ids", "messages", "batch"]))]
 pub(crate) struct PromptFlags {
     /// Text to continue; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
@@ -39,6 +40,11 @@ pub(crate) struct PromptFlags {
     /// assistant is continued
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "system"])]
     pub messages: Option<PathBuf>,
+
+    /// JSON lines file with many prompts, each {"prompt": TEXT}, {"messages": [...]} or {"ids": [...]}, with an "id" if
+    /// wanted. Replies go to --out, in the same order; started again, it goes on where it was stopped
+    #[arg(long, value_name = "FILE", requires = "out")]
+    pub batch: Option<PathBuf>,
 
     /// Apply the chat template, the text being the user's message. Implied by --system, --chat-template,
     /// --template-arg and --thinking
@@ -66,12 +72,40 @@ pub(crate) enum Prompt {
     Ids(Vec<u32>),
 }
 
+/// How a text becomes a prompt.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// Whether it is a message of the user.
+    chat: bool,
+    /// The message before it.
+    pub system: Option<String>,
+    /// Whether control tokens spelled in it are control tokens.
+    raw: bool,
+}
+
+impl Frame {
+    /// The prompt of a text.
+    pub(crate) fn prompt(&self, text: String) -> Prompt {
+        if !self.chat {
+            return Prompt::Text { text, raw: self.raw };
+        }
+        let system = self.system.clone().map(|text| Message::new(ChatRole::System, text));
+        Prompt::Chat(system.into_iter().chain([Message::new(ChatRole::User, text)]).collect())
+    }
+}
+
 impl PromptFlags {
+    /// How texts become prompts.
+    pub(crate) fn frame(&self, template: &TemplateFlags) -> Frame {
+        Frame { chat: self.chat || template.implies_chat(), system: template.system.clone(), raw: self.raw }
+    }
+
     /// Resolves the flags, reading the file or standard input they name.
     ///
     /// # Errors
     /// `file_unreadable`, `message_invalid`.
     pub(crate) fn resolve(self, template: &TemplateFlags) -> Result<Prompt, Refusal> {
+        let frame = self.frame(template);
         let text = match (self.prompt, self.file, self.ids, self.messages) {
             (_, _, Some(ids), _) => return Ok(Prompt::Ids(ids)),
             (_, _, _, Some(path)) => return read_messages(&path).map(Prompt::Chat),
@@ -79,11 +113,7 @@ impl PromptFlags {
             (Some(text), ..) if text == "-" => without_line_break(read_text(Path::new("-"))?),
             (text, ..) => text.unwrap_or_default(),
         };
-        if !(self.chat || template.implies_chat()) {
-            return Ok(Prompt::Text { text, raw: self.raw });
-        }
-        let system = template.system.clone().map(|text| Message::new(ChatRole::System, text));
-        Ok(Prompt::Chat(system.into_iter().chain([Message::new(ChatRole::User, text)]).collect()))
+        Ok(frame.prompt(text))
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+mod batch;
 mod cache;
 mod chat;
 mod completions;
@@ -14,6 +15,8 @@ mod perplexity;
 mod refusals;
 mod run;
 mod run_json;
+#[cfg(unix)]
+mod serve;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

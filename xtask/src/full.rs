@@ -7,11 +7,14 @@ use anyhow::{Context, bail};
 use crate::check;
 use crate::shell::{Step, has_cargo_tool, root};
 
-/// check and test, the tests too slow for every change, then every fuzz target for `seconds`.
+/// check and test, the tests too slow for every change, minutes of clients that come and go, then every fuzz target for `seconds`.
 pub(crate) fn full(seconds: u32) -> anyhow::Result<()> {
     check::check()?;
     check::test()?;
     Step::cargo(&["test", "--workspace", "--locked", "--", "--ignored"]).run()?;
+    Step::cargo(&["test", "--package", "tilewright-serve", "--locked", "--test", "http", "load"])
+        .env("TILEWRIGHT_SOAK_SECONDS", "300")
+        .run()?;
     if !has_cargo_tool("fuzz") {
         bail!("cargo fuzz is not installed (cargo install cargo-fuzz --locked)");
     }

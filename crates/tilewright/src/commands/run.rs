@@ -2,8 +2,6 @@
 
 mod batch;
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::Value;
 use tilewright_engine::{Cancel, Request, Sampling};
@@ -41,12 +39,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", requires = "json", help_heading = "Output")]
     logprobs: Option<u8>,
 
-    /// File that the replies of --batch go to, one JSON object a line
-    #[arg(long, value_name = "FILE", requires = "batch", help_heading = "Batch")]
-    out: Option<PathBuf>,
-
-    /// Replies of --batch that are made at once, 1 to 32
-    #[arg(long, value_name = "N", requires = "batch", default_value_t = 16, help_heading = "Batch")]
+    /// Replies that are made at once, 1 to 32
+    #[arg(long, value_name = "N", requires = "batch", default_value_t = 16, help_heading = "Scheduling")]
     parallel: usize,
 
     #[command(flatten)]
@@ -80,7 +74,7 @@ impl RunArgs {
 /// Carries `run` out.
 pub(crate) fn run(args: RunArgs, console: &mut Console) -> Result<(), Failure> {
     let interrupt = Interrupt::install();
-    if let (Some(input), Some(output)) = (args.prompt.batch.clone(), args.out.clone()) {
+    if let (Some(input), Some(output)) = (args.prompt.batch.clone(), args.prompt.replies.clone()) {
         let frame = args.prompt.frame(&args.template);
         let batch = Batch {
             input,

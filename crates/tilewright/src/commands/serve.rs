@@ -50,7 +50,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "10", help_heading = "Server")]
     keep_alive: NonZeroU64,
 
-    /// Replies that run at once, 1 to 32
+    /// Replies that are made at once, 1 to 32
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Scheduling")]
     parallel: usize,
 

@@ -42,9 +42,13 @@ pub(crate) struct PromptFlags {
     pub messages: Option<PathBuf>,
 
     /// JSON lines file with many prompts, each {"prompt": TEXT}, {"messages": [...]} or {"ids": [...]}, with an "id" if
-    /// wanted. Replies go to --out, in the same order; started again, it goes on where it was stopped
-    #[arg(long, value_name = "FILE", requires = "out")]
+    /// wanted. Replies go to --replies, in the same order; started again, it goes on where it was stopped
+    #[arg(long, value_name = "FILE", requires = "replies")]
     pub batch: Option<PathBuf>,
+
+    /// File that the replies of --batch go to, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    pub replies: Option<PathBuf>,
 
     /// Apply the chat template, the text being the user's message. Implied by --system, --chat-template,
     /// --template-arg and --thinking

@@ -26,7 +26,8 @@ fn replies_keep_the_order_and_a_stopped_batch_goes_on() {
     let (input, output) = (folder.path().join("in.jsonl"), folder.path().join("out.jsonl"));
     fs::write(&input, PROMPTS).unwrap();
     let (from, to) = (input.to_str().unwrap(), output.to_str().unwrap());
-    let args = ["run", "--batch", from, "--out", to, "-n", "6", "--temp", "0", "--json", "--parallel", "3"];
+    let args =
+        ["run", "--batch", from, "--replies", to, "-n", "6", "--temp", "0", "--json", "--parallel", "3"];
     let first = tilewright(&args).expect_code(1).json();
     assert_eq!((&first["lines"], &first["refused"]), (&6.into(), &1.into()));
     let whole = lines(&output);
@@ -59,8 +60,8 @@ fn replies_keep_the_order_and_a_stopped_batch_goes_on() {
 #[test]
 fn a_batch_wants_both_files() {
     tilewright(&["run", "--batch", "x.jsonl"]).expect_code(2);
-    tilewright(&["run", "-p", "x", "--out", "y"]).expect_code(2);
+    tilewright(&["run", "-p", "x", "--replies", "y"]).expect_code(2);
     let missing =
-        tilewright_with(&[], &["run", "--batch", "/nowhere.jsonl", "--out", "/nowhere.out", "--json"]);
+        tilewright_with(&[], &["run", "--batch", "/nowhere.jsonl", "--replies", "/nowhere.out", "--json"]);
     assert_eq!(missing.refusal()["code"], "file_unreadable");
 }

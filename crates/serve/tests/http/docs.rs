@@ -73,3 +73,24 @@ fn the_examples_for_python_and_openai_s_own_client_work() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/http/openai_client.py");
     python(&folder, &[script.to_str().unwrap(), &format!("http://{}/v1", server.address())]);
 }
+
+#[test]
+fn openai_s_client_for_node_works() {
+    let folder = format!("{}/node", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&folder).unwrap();
+    if !Path::new(&folder).join("node_modules/openai").exists() {
+        let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", &folder, "openai"];
+        if !Command::new("npm").args(install).status().is_ok_and(|status| status.success()) {
+            println!("skipped: npm's package openai cannot be installed");
+            return;
+        }
+    }
+    // A module finds packages beside itself.
+    let script = format!("{folder}/openai_client.mjs");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/http/openai_client.mjs"), &script)
+        .unwrap();
+    let server = start(crate::client::options());
+    let output =
+        Command::new("node").args([&script, &format!("http://{}/v1", server.address())]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

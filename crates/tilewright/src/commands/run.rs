@@ -40,7 +40,8 @@ pub(crate) struct RunArgs {
     logprobs: Option<u8>,
 
     /// Replies that are made at once, 1 to 32
-    #[arg(long, value_name = "N", requires = "batch", default_value_t = 16, help_heading = "Scheduling")]
+    #[arg(long, value_name = "N", requires = "batch", default_value_t = 16, help_heading = "Scheduling",
+        conflicts_with_all = ["prompt", "file", "ids", "messages"])]
     parallel: usize,
 
     #[command(flatten)]

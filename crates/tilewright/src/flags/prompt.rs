@@ -47,7 +47,7 @@ pub(crate) struct PromptFlags {
     pub batch: Option<PathBuf>,
 
     /// File that the replies of --batch go to, one JSON object a line
-    #[arg(long, value_name = "FILE", requires = "batch")]
+    #[arg(long, value_name = "FILE", requires = "batch", conflicts_with_all = ["prompt", "file", "ids", "messages"])]
     pub replies: Option<PathBuf>,
 
     /// Apply the chat template, the text being the user's message. Implied by --system, --chat-template,

@@ -61,6 +61,7 @@ fn replies_keep_the_order_and_a_stopped_batch_goes_on() {
 fn a_batch_wants_both_files() {
     tilewright(&["run", "--batch", "x.jsonl"]).expect_code(2);
     tilewright(&["run", "-p", "x", "--replies", "y"]).expect_code(2);
+    tilewright(&["run", "-p", "x", "--parallel", "2"]).expect_code(2);
     let missing =
         tilewright_with(&[], &["run", "--batch", "/nowhere.jsonl", "--replies", "/nowhere.out", "--json"]);
     assert_eq!(missing.refusal()["code"], "file_unreadable");

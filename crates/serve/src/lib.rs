@@ -1,4 +1,4 @@
-//! HTTP: OpenAI-compatible endpoints over an [`Engine`].
+//! HTTP: OpenAI-compatible endpoints over an [`Engine`](tilewright_engine::Engine).
 //!
 //! A [`Server`] listens before its model is loaded and says so (`503`); [`Server::ready`] hands it the model. Every reply is
 //! a session of one [`Scheduler`](tilewright_engine::Scheduler), so requests share sweeps over the weights, and a client

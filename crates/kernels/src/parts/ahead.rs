@@ -3,7 +3,6 @@
 use tilewright_tile::{Builder, Value, View};
 
 use super::matrix::{Code, Matrix, Weights, grow, numbers};
-use super::norm;
 
 /// Groups of weights that a lane reads ahead at most: what registers can hold.
 const AHEAD: u32 = 24;
@@ -44,25 +43,6 @@ impl<'k> Ahead<'k> {
             sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &x)).collect()
         });
         sums.into_iter().map(Value::simd_sum).collect()
-    }
-
-    /// Products of the rows with `x / rms(x) · w`, the norm taken on the way.
-    pub fn normed_products(self, x: View<'k, f32>, w: View<'k, f32>, eps: f32) -> Vec<Value<'k, f32>> {
-        let (k, columns) = (self.matrix.k, self.matrix.columns);
-        // The sum of squares is carried behind the sums of the rows.
-        let mut zero = self.zeros();
-        zero.push(k.f32(0.0));
-        let inputs = |unit| (self.matrix.vector(x, unit), self.matrix.vector(w, unit));
-        let mut sums = self.sums(k, zero, |mut sums, unit, weights| {
-            let (x, w) = inputs(unit);
-            let squares = sums.pop().map(|squares| x.iter().fold(squares, |sum, &x| sum.fma(x, x)));
-            let h: Vec<_> = x.iter().zip(w).map(|(&x, w)| x * w).collect();
-            let grown = sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &h));
-            grown.chain(squares).collect()
-        });
-        let squares = sums.pop().map_or(k.f32(0.0), Value::simd_sum);
-        let scale = norm::inverse_rms(squares, columns, eps);
-        sums.into_iter().map(|sum| sum.simd_sum() * scale).collect()
     }
 
     fn zeros(&self) -> Vec<Value<'k, f32>> {

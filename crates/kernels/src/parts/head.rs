@@ -47,6 +47,21 @@ impl<'k> HeadLanes<'k> {
         }
     }
 
+    /// The same where `mask` holds, else zeros.
+    pub fn load_if(
+        &self,
+        mask: Value<'k, bool>,
+        view: View<'k, f32>,
+        row: Value<'k, i32>,
+    ) -> Vec<Value<'k, f32>> {
+        match (self.even(), self.count()) {
+            (true, n) if n.is_multiple_of(4) => {
+                (0..n / 4).flat_map(|n| view.at4_if(mask, (row, self.element(n * 4))).parts()).collect()
+            }
+            (_, n) => (0..n).map(|n| view.at_if(mask, (row, self.element(n)))).collect(),
+        }
+    }
+
     /// Writes this lane's part of row `row` of `[rows, head_dim]`.
     pub fn store(&self, view: View<'k, f32>, row: Value<'k, i32>, parts: &[Value<'k, f32>]) {
         for (n, &part) in parts.iter().enumerate() {

@@ -120,88 +120,129 @@ kernel void overlap_attention_f32(
             const float v80 = v69 * v76;
             const float v81 = fma(v74, v75, v80);
             own[v65] = v79;
-            keys[group_x * 2048 + position_2 * 32 + v65] = v79;
             own[v70] = v81;
-            keys[group_x * 2048 + position_2 * 32 + v70] = v81;
-        }
-        for (int v82 = lane; v82 < 32; v82 += 32) {
-            const int v83 = group_x + 6;
-            const float v84 = qkv[v83 * 32 + v82];
-            own[v82 + 32] = v84;
-            values[group_x * 2048 + position_2 * 32 + v82] = v84;
         }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const int v85 = simd_group / 16;
-    const int v86 = simd_group % 16;
-    const float v87 = queries[v85 * 32 + lane];
-    float v88 = (-1e30f);
-    float v89 = 0.0f;
-    float v90 = 0.0f;
-    for (int v91 = v86; v91 < position_2; v91 += 16) {
-        const float v95 = keys[group_x * 2048 + v91 * 32 + lane];
-        const float v96 = values[group_x * 2048 + v91 * 32 + lane];
-        const float v97 = fma(v87, v95, 0.0f);
-        const float v98 = simd_sum(v97);
-        const float v99 = fmax(v88, v98);
-        const float v100 = v88 - v99;
-        const float v101 = precise::exp(v100);
-        const float v102 = v98 - v99;
-        const float v103 = precise::exp(v102);
-        const float v104 = v90 * v101;
-        const float v105 = fma(v103, v96, v104);
-        const float v106 = fma(v89, v101, v103);
-        v88 = v99;
-        v89 = v106;
-        v90 = v105;
+    const bool v82 = simd_group == 3;
+    if (v82) {
+        const int v83 = group_x + 6;
+        const float v84 = qkv[v83 * 32 + lane];
+        own[lane + 32] = v84;
     }
-    const float v107 = own[lane];
-    const float v108 = own[lane + 32];
-    const bool v109 = v86 == 0;
-    const float v110 = fma(v87, v107, 0.0f);
-    const float v111 = simd_sum(v110);
-    const float v112 = v109 ? v111 : (-1e30f);
-    const float v113 = fmax(v88, v112);
-    const float v114 = v88 - v113;
-    const float v115 = precise::exp(v114);
-    const float v116 = v112 - v113;
-    const float v117 = precise::exp(v116);
-    const float v118 = v90 * v115;
-    const float v119 = fma(v117, v108, v118);
-    const float v120 = fma(v89, v115, v117);
-    const bool v121 = lane == 0;
-    if (v121) maxima_of[v85 * 16 + v86] = v113;
-    if (v121) sums_of[v85 * 16 + v86] = v120;
-    mixtures_of[v85 * 512 + v86 * 32 + lane] = v119;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (int v122 = thread_index; v122 < 64; v122 += 1024) {
-        const int v123 = v122 / 32;
-        const int v124 = v122 % 32;
-        float v125 = (-1e30f);
-        for (int v126 = 0; v126 < 16; v126 += 1) {
-            const float v128 = maxima_of[v123 * 16 + v126];
-            const float v129 = fmax(v125, v128);
-            v125 = v129;
+    for (int v85 = thread_index; v85 < 32; v85 += 1024) {
+        const float v86 = own[v85];
+        keys[group_x * 2048 + position_2 * 32 + v85] = v86;
+        const float v87 = own[v85 + 32];
+        values[group_x * 2048 + position_2 * 32 + v85] = v87;
+    }
+    const int v88 = simd_group / 16;
+    const int v89 = simd_group % 16;
+    const float v90 = queries[v88 * 32 + lane];
+    float v91 = (-1e30f);
+    float v92 = 0.0f;
+    float v93 = 0.0f;
+    for (int v94 = v89; v94 < position_2; v94 += 64) {
+        const int v98 = v94 + 16;
+        const int v99 = v94 + 32;
+        const int v100 = v94 + 48;
+        const float v101 = keys[group_x * 2048 + v94 * 32 + lane];
+        const bool v102 = v98 < position_2;
+        const float v103 = v102 ? keys[group_x * 2048 + v98 * 32 + lane] : 0.0f;
+        const bool v104 = v99 < position_2;
+        const float v105 = v104 ? keys[group_x * 2048 + v99 * 32 + lane] : 0.0f;
+        const bool v106 = v100 < position_2;
+        const float v107 = v106 ? keys[group_x * 2048 + v100 * 32 + lane] : 0.0f;
+        const float v108 = values[group_x * 2048 + v94 * 32 + lane];
+        const float v109 = v102 ? values[group_x * 2048 + v98 * 32 + lane] : 0.0f;
+        const float v110 = v104 ? values[group_x * 2048 + v99 * 32 + lane] : 0.0f;
+        const float v111 = v106 ? values[group_x * 2048 + v100 * 32 + lane] : 0.0f;
+        const float v112 = fma(v90, v101, 0.0f);
+        const float v113 = simd_sum(v112);
+        const float v114 = fma(v90, v103, 0.0f);
+        const float v115 = simd_sum(v114);
+        const float v116 = v102 ? v115 : (-1e30f);
+        const float v117 = fma(v90, v105, 0.0f);
+        const float v118 = simd_sum(v117);
+        const float v119 = v104 ? v118 : (-1e30f);
+        const float v120 = fma(v90, v107, 0.0f);
+        const float v121 = simd_sum(v120);
+        const float v122 = v106 ? v121 : (-1e30f);
+        const float v123 = fmax(v91, v113);
+        const float v124 = fmax(v123, v116);
+        const float v125 = fmax(v124, v119);
+        const float v126 = fmax(v125, v122);
+        const float v127 = v91 - v126;
+        const float v128 = precise::exp(v127);
+        const float v129 = v113 - v126;
+        const float v130 = precise::exp(v129);
+        const float v131 = v116 - v126;
+        const float v132 = precise::exp(v131);
+        const float v133 = v119 - v126;
+        const float v134 = precise::exp(v133);
+        const float v135 = v122 - v126;
+        const float v136 = precise::exp(v135);
+        const float v137 = v92 * v128;
+        const float v138 = v137 + v130;
+        const float v139 = v138 + v132;
+        const float v140 = v139 + v134;
+        const float v141 = v140 + v136;
+        const float v142 = v93 * v128;
+        const float v143 = fma(v130, v108, v142);
+        const float v144 = fma(v132, v109, v143);
+        const float v145 = fma(v134, v110, v144);
+        const float v146 = fma(v136, v111, v145);
+        v91 = v126;
+        v92 = v141;
+        v93 = v146;
+    }
+    const float v147 = own[lane];
+    const float v148 = own[lane + 32];
+    const bool v149 = v89 == 0;
+    const float v150 = fma(v90, v147, 0.0f);
+    const float v151 = simd_sum(v150);
+    const float v152 = v149 ? v151 : (-1e30f);
+    const float v153 = fmax(v91, v152);
+    const float v154 = v91 - v153;
+    const float v155 = precise::exp(v154);
+    const float v156 = v152 - v153;
+    const float v157 = precise::exp(v156);
+    const float v158 = v93 * v155;
+    const float v159 = fma(v157, v148, v158);
+    const float v160 = fma(v92, v155, v157);
+    const bool v161 = lane == 0;
+    if (v161) maxima_of[v88 * 16 + v89] = v153;
+    if (v161) sums_of[v88 * 16 + v89] = v160;
+    mixtures_of[v88 * 512 + v89 * 32 + lane] = v159;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (int v162 = thread_index; v162 < 64; v162 += 1024) {
+        const int v163 = v162 / 32;
+        const int v164 = v162 % 32;
+        float v165 = (-1e30f);
+        for (int v166 = 0; v166 < 16; v166 += 1) {
+            const float v168 = maxima_of[v163 * 16 + v166];
+            const float v169 = fmax(v165, v168);
+            v165 = v169;
         }
-        float v130 = 0.0f;
-        for (int v131 = 0; v131 < 16; v131 += 1) {
-            const float v133 = maxima_of[v123 * 16 + v131];
-            const float v134 = v133 - v125;
-            const float v135 = precise::exp(v134);
-            const float v136 = sums_of[v123 * 16 + v131];
-            const float v137 = fma(v135, v136, v130);
-            v130 = v137;
+        float v170 = 0.0f;
+        for (int v171 = 0; v171 < 16; v171 += 1) {
+            const float v173 = maxima_of[v163 * 16 + v171];
+            const float v174 = v173 - v165;
+            const float v175 = precise::exp(v174);
+            const float v176 = sums_of[v163 * 16 + v171];
+            const float v177 = fma(v175, v176, v170);
+            v170 = v177;
         }
-        float v138 = 0.0f;
-        for (int v139 = 0; v139 < 16; v139 += 1) {
-            const float v141 = maxima_of[v123 * 16 + v139];
-            const float v142 = v141 - v125;
-            const float v143 = precise::exp(v142);
-            const float v144 = mixtures_of[v123 * 512 + v139 * 32 + v124];
-            const float v145 = fma(v143, v144, v138);
-            v138 = v145;
+        float v178 = 0.0f;
+        for (int v179 = 0; v179 < 16; v179 += 1) {
+            const float v181 = maxima_of[v163 * 16 + v179];
+            const float v182 = v181 - v165;
+            const float v183 = precise::exp(v182);
+            const float v184 = mixtures_of[v163 * 512 + v179 * 32 + v164];
+            const float v185 = fma(v183, v184, v178);
+            v178 = v185;
         }
-        const float v146 = v138 / v130;
-        mixed[group_x * 64 + v122] = v146;
+        const float v186 = v178 / v170;
+        mixed[group_x * 64 + v162] = v186;
     }
 }

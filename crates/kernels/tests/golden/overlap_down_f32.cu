@@ -21,13 +21,15 @@ __device__ __forceinline__ float tile_simd_sum_f32(float v) {
 
 extern "C" __global__ void __launch_bounds__(256) overlap_down_f32(
     const float* x,
-    const float* __restrict__ weights,
+    const float* weights,
     float* y
 ) {
     tile_next_may_begin();
     const int group_x = (int)blockIdx.x;
+    const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
+    __shared__ __align__(16) float vector[160];
     const int v0 = group_x * 8;
     const int row_1 = v0 + simd_group;
     const int v2 = lane * 4;
@@ -35,24 +37,30 @@ extern "C" __global__ void __launch_bounds__(256) overlap_down_f32(
     tile_launch_barrier();
     const bool v8 = lane == 0;
     const float v9 = v8 ? y[row_1] : 0.0f;
-    const float4 v10 = *(const float4*)(x + v2);
-    const float v15 = fmaf(v3.x, v10.x, 0.0f);
-    const float v16 = fmaf(v3.y, v10.y, v15);
-    const float v17 = fmaf(v3.z, v10.z, v16);
-    const float v18 = fmaf(v3.w, v10.w, v17);
-    const int v19 = lane + 32;
-    float v20 = v18;
-    for (int v21 = v19; v21 < 40; v21 += 32) {
-        const int v23 = v21 * 4;
-        const float4 v24 = *(const float4*)(weights + row_1 * 160 + v23);
-        const float4 v29 = *(const float4*)(x + v23);
-        const float v34 = fmaf(v24.x, v29.x, v20);
-        const float v35 = fmaf(v24.y, v29.y, v34);
-        const float v36 = fmaf(v24.z, v29.z, v35);
-        const float v37 = fmaf(v24.w, v29.w, v36);
-        v20 = v37;
+    const int v10 = thread_index * 4;
+    for (int v11 = v10; v11 < 160; v11 += 1024) {
+        const float4 v12 = *(const float4*)(x + v11);
+        *(float4*)(vector + v11) = v12;
     }
-    const float v38 = tile_simd_sum_f32(v20);
-    const float v39 = v9 + v38;
-    if (v8) y[row_1] = v39;
+    __syncthreads();
+    const float4 v13 = *(const float4*)(vector + v2);
+    const float v18 = fmaf(v3.x, v13.x, 0.0f);
+    const float v19 = fmaf(v3.y, v13.y, v18);
+    const float v20 = fmaf(v3.z, v13.z, v19);
+    const float v21 = fmaf(v3.w, v13.w, v20);
+    const int v22 = lane + 32;
+    float v23 = v21;
+    for (int v24 = v22; v24 < 40; v24 += 32) {
+        const int v26 = v24 * 4;
+        const float4 v27 = *(const float4*)(weights + row_1 * 160 + v26);
+        const float4 v32 = *(const float4*)(vector + v26);
+        const float v37 = fmaf(v27.x, v32.x, v23);
+        const float v38 = fmaf(v27.y, v32.y, v37);
+        const float v39 = fmaf(v27.z, v32.z, v38);
+        const float v40 = fmaf(v27.w, v32.w, v39);
+        v23 = v40;
+    }
+    const float v41 = tile_simd_sum_f32(v23);
+    const float v42 = v9 + v41;
+    if (v8) y[row_1] = v42;
 }

@@ -12,42 +12,56 @@ kernel void overlap_qkv_f32(
     device const float* weights [[buffer(2)]],
     device float* y [[buffer(3)]],
     uint3 group_position [[threadgroup_position_in_grid]],
+    uint thread_position [[thread_index_in_threadgroup]],
     uint simd_group_index [[simdgroup_index_in_threadgroup]],
     uint lane_index [[thread_index_in_simdgroup]]
 ) {
     const int group_x = int(group_position.x);
+    const int thread_index = int(thread_position);
     const int simd_group = int(simd_group_index);
     const int lane = int(lane_index);
+    alignas(16) threadgroup float vector[64];
+    threadgroup float squares[8];
     const int v0 = group_x * 8;
     const int row_1 = v0 + simd_group;
-    float v2 = 0.0f;
+    const int v2 = thread_index * 4;
     float v3 = 0.0f;
-    for (int v4 = lane; v4 < 16; v4 += 32) {
-        const int v7 = v4 * 4;
-        const float4 v8 = *(device const float4*)(weights + row_1 * 64 + v7);
-        const float4 v13 = *(device const float4*)(x + v7);
-        const float4 v18 = *(device const float4*)(w + v7);
-        const float v23 = fma(v13.x, v13.x, v3);
-        const float v24 = fma(v13.y, v13.y, v23);
-        const float v25 = fma(v13.z, v13.z, v24);
-        const float v26 = fma(v13.w, v13.w, v25);
-        const float v27 = v13.x * v18.x;
-        const float v28 = v13.y * v18.y;
-        const float v29 = v13.z * v18.z;
-        const float v30 = v13.w * v18.w;
-        const float v31 = fma(v8.x, v27, v2);
-        const float v32 = fma(v8.y, v28, v31);
-        const float v33 = fma(v8.z, v29, v32);
-        const float v34 = fma(v8.w, v30, v33);
-        v2 = v34;
-        v3 = v26;
+    for (int v4 = v2; v4 < 64; v4 += 1024) {
+        const float4 v6 = *(device const float4*)(x + v4);
+        const float4 v7 = *(device const float4*)(w + v4);
+        const float4 v8 = v6 * v7;
+        *(threadgroup float4*)(vector + v4) = v8;
+        const float v13 = fma(v6.x, v6.x, v3);
+        const float v14 = fma(v6.y, v6.y, v13);
+        const float v15 = fma(v6.z, v6.z, v14);
+        const float v16 = fma(v6.w, v6.w, v15);
+        v3 = v16;
     }
-    const float v35 = simd_sum(v3);
-    const float v36 = v35 / 64.0f;
-    const float v37 = v36 + 1e-6f;
-    const float v38 = precise::rsqrt(v37);
-    const float v39 = simd_sum(v2);
-    const float v40 = v39 * v38;
-    const bool v41 = lane == 0;
-    if (v41) y[row_1] = v40;
+    const float v17 = simd_sum(v3);
+    const bool v18 = lane == 0;
+    if (v18) squares[simd_group] = v17;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float v19 = 0.0f;
+    for (int v20 = 0; v20 < 8; v20 += 1) {
+        const float v22 = squares[v20];
+        const float v23 = v19 + v22;
+        v19 = v23;
+    }
+    const float v24 = v19 / 64.0f;
+    const float v25 = v24 + 1e-6f;
+    const float v26 = precise::rsqrt(v25);
+    float v27 = 0.0f;
+    for (int v28 = lane; v28 < 16; v28 += 32) {
+        const int v30 = v28 * 4;
+        const float4 v31 = *(device const float4*)(weights + row_1 * 64 + v30);
+        const float4 v36 = *(threadgroup const float4*)(vector + v30);
+        const float v41 = fma(v31.x, v36.x, v27);
+        const float v42 = fma(v31.y, v36.y, v41);
+        const float v43 = fma(v31.z, v36.z, v42);
+        const float v44 = fma(v31.w, v36.w, v43);
+        v27 = v44;
+    }
+    const float v45 = simd_sum(v27);
+    const float v46 = v45 * v26;
+    if (v18) y[row_1] = v46;
 }

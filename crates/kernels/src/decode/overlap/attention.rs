@@ -12,6 +12,8 @@ use crate::parts::arithmetic::as_stored;
 use crate::parts::softmax::{self, UNSEEN};
 use crate::shape::Shape;
 
+/// Keys that a SIMD group takes at a time: what one waits for passes while it waits for the others.
+const KEYS: u32 = 4;
 /// SIMD groups of a threadgroup at most.
 const MOST: u32 = 32;
 
@@ -21,7 +23,7 @@ const fn takers(shape: &Shape) -> u32 {
     if most > 16 { 16 } else { most }
 }
 
-/// Whether there are SIMD groups for the queries that share a key head, and one more for that head.
+/// Whether there are SIMD groups for the queries that share a key head, and two more for its key and value.
 pub const fn fits(shape: &Shape) -> bool {
     takers(shape) >= 2
 }
@@ -59,6 +61,7 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
         mixtures: mixtures.slice(query),
     };
 
+    let of_heads = lanes.guard(qkv, 2);
     let (kv, simd) = (k.group_id(), k.simd_group());
     k.launch_barrier();
     let position = control.position(k.i32(0));
@@ -75,32 +78,40 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
         });
     });
     k.when(simd.eq(group), || {
-        turned(kv + heads, norms.map(|n| n.k), &|i, x| {
-            own.set((0, i), as_stored(x, options.cache));
-            keys.set((kv, position, i), x);
-        });
-        k.each(k.lane_strided(head_dim, 1), |i| {
-            let value = qkv.at((kv + (heads + kv_heads), i));
-            own.set((1, i), as_stored(value, options.cache));
-            values.set((kv, position, i), value);
-        });
+        turned(kv + heads, norms.map(|n| n.k), &|i, x| own.set((0, i), as_stored(x, options.cache)));
+    });
+    k.when(simd.eq(group + 1), || {
+        let value = lanes.load(of_heads, kv + (heads + kv_heads));
+        let kept: Vec<_> = value.into_iter().map(|x| as_stored(x, options.cache)).collect();
+        lanes.store(own, k.i32(1), &kept);
     });
     k.barrier();
+    // Nobody waits for these.
+    k.each(k.thread_strided(head_dim, 1), |i| {
+        keys.set((kv, position, i), own.at((0, i)));
+        values.set((kv, position, i), own.at((1, i)));
+    });
 
     let (query, taker) = (simd / takers, simd % takers);
     let parts = lanes.load(queries, query);
     let (past_keys, past_values) = (keys.slice(kv), values.slice(kv));
-    let see = |state, key: &[Value<'k, f32>], value: &[Value<'k, f32>], seen: Option<Value<'k, bool>>| {
-        let score = lanes.dot(&parts, key);
-        let score = seen.map_or(score, |seen| seen.select(score, UNSEEN));
-        softmax::see(state, score, value)
-    };
-    let past = k.range(taker, position).step(takers);
-    let state = k.fold(past, softmax::nothing(k, parts.len()), |state, t| {
-        see(state, &lanes.load(past_keys, t), &lanes.load(past_values, t), None)
+    let score = |key: &[Value<'k, f32>]| lanes.dot(&parts, key);
+    let past = k.range(taker, position).step(takers * KEYS);
+    let state = k.fold(past, softmax::nothing(k, parts.len()), |state, first| {
+        // The loop is over the first of them; the others may lie beyond the past.
+        let at: Vec<_> = (0..KEYS).map(|n| first + n * takers).collect();
+        let more = &at[1..];
+        let read = |cache| {
+            let more = more.iter().map(|&t| lanes.load_if(t.lt(position), cache, t));
+            [lanes.load(cache, first)].into_iter().chain(more).collect::<Vec<_>>()
+        };
+        let (keys, values) = (read(past_keys), read(past_values));
+        let mut scores = vec![score(&keys[0])];
+        scores.extend(more.iter().zip(&keys[1..]).map(|(t, key)| t.lt(position).select(score(key), UNSEEN)));
+        softmax::see_all(state, &scores, &values)
     });
     let (key, value) = (lanes.load(own, k.i32(0)), lanes.load(own, k.i32(1)));
-    let state = see(state, &key, &value, Some(taker.eq(0)));
+    let state = softmax::see(state, taker.eq(0).select(score(&key), UNSEEN), &value);
     of_query(query).keep(taker, &lanes, state);
     k.barrier();
 

@@ -18,11 +18,9 @@ impl Dialect for Cuda {
                 Param::Buffer(b) => {
                     let buffer = &kernel.buffers()[*b];
                     let constant = if buffer.access.writes() { "" } else { "const " };
-                    // What an earlier launch may still write must not be read ahead of the barrier, as the compiler
-                    // may do with memory that it is told nobody else writes.
-                    let facts = out.facts;
-                    let alone = !facts.begins_early() || facts.is_early(*b);
-                    let restrict = if alone { " __restrict__" } else { "" };
+                    // Memory that the compiler is told nobody else writes may be read on either side of a launch
+                    // barrier: too early what an earlier launch still writes, or too late what is to be there in time.
+                    let restrict = if out.facts.begins_early() { "" } else { " __restrict__" };
                     format!("{constant}{}*{restrict} {name}", self.scalar(buffer.element))
                 }
                 Param::Argument(a) => format!("const {} {name}", self.scalar(kernel.arguments()[*a].scalar)),

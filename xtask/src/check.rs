@@ -2,11 +2,14 @@
 
 use crate::shell::{Step, has_cargo_tool, tell};
 
-/// Formatting, lints, a build without features, documentation, dependency policy.
+/// Formatting, lints, a build without features, the device for Apple GPUs, documentation, dependency policy.
 pub(crate) fn check() -> anyhow::Result<()> {
     Step::cargo(&["fmt", "--all", "--", "--check"]).run()?;
     Step::cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]).run()?;
     Step::cargo(&["check", "--package", "tilewright", "--no-default-features", "--locked"]).run()?;
+    if cfg!(target_os = "linux") {
+        Step::program("bash", &["tools/metal-typecheck.sh", "clippy"]).run()?;
+    }
     docs()?;
     if has_cargo_tool("deny") {
         // Advisories need a database from the network, so they belong to the hosted workflow.

@@ -12,6 +12,7 @@ pub mod ledger;
 mod plan;
 mod progress;
 mod resident;
+pub mod support;
 
 pub use checks::Checks;
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};

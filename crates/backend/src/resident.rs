@@ -120,6 +120,11 @@ pub trait Resident: Send {
         self.decode(steps, logits)
     }
 
+    /// Launches of the last command buffer, on a device that counts them.
+    fn dispatches(&self) -> Option<usize> {
+        None
+    }
+
     /// How memory for keys and values grows; `None` on a device that takes it all when a sequence is created.
     fn paging(&self) -> Option<Paging> {
         None

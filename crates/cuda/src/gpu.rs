@@ -6,10 +6,10 @@ use tilewright_model::{Code, Refusal};
 use crate::raw::driver;
 
 /// The oldest driver whose functions are called.
-const OLDEST_DRIVER: (u32, u32) = (12, 0);
+const OLDEST_DRIVER: (u32, u32) = tilewright_backend::support::LEAST_CUDA_DRIVER;
 /// The oldest compute capability that kernels are made for: the first with these matrix instructions and
 /// independent threads.
-const OLDEST_GPU: (u32, u32) = (7, 5);
+const OLDEST_GPU: (u32, u32) = tilewright_backend::support::LEAST_CUDA_CAPABILITY;
 
 /// Facts of one GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ mod device;
 mod draft;
 mod embedding;
 mod engine;
+mod entry_point;
 mod event;
 #[cfg(test)]
 mod fake;
@@ -56,6 +57,7 @@ pub use conversation::Conversation;
 pub use device::DeviceChoice;
 pub use embedding::{Embedding, Pooling};
 pub use engine::{Engine, EngineParts};
+pub use entry_point::EntryCall;
 pub use event::{Alternative, Done, Event, FinishReason, Logprobs, Stop, Timings, Token, Usage};
 pub use generation::Generation;
 pub use grammar::{Constraint, Grammar};

@@ -10,6 +10,7 @@
 //!
 //! Absent on purpose: sampling, tokens as text, other devices.
 
+mod conformance;
 mod device;
 mod facts;
 mod open;
@@ -17,7 +18,9 @@ mod options;
 mod plan;
 mod resident;
 mod session;
+mod suite;
 
+pub use conformance::{Outcome, compare, kernels};
 #[cfg(any(target_os = "macos", metal_typecheck))]
 pub use device::AppleDevice;
 pub use device::{Bound, Device, Launch, ShimDevice};
@@ -26,3 +29,4 @@ pub use open::{Target, find, kind, open};
 pub use options::MetalOptions;
 pub use plan::{linked, resolve_plan};
 pub use session::{Session, Trace};
+pub use suite::Suite;

@@ -43,7 +43,7 @@ pub fn open(
     }
 }
 
-fn shim(folder: Option<&Path>) -> Result<ShimDevice, Refusal> {
+pub(crate) fn shim(folder: Option<&Path>) -> Result<ShimDevice, Refusal> {
     let expected = "a folder for compiled texts; --cache DIR names one";
     let refusal =
         || Refusal::new(Code::ShaderToolchainAbsent, "the shim's compiler", expected, "none is known");
@@ -77,10 +77,13 @@ mod apple {
 }
 
 #[cfg(not(any(target_os = "macos", metal_typecheck)))]
+pub(crate) use apple::absent;
+
+#[cfg(not(any(target_os = "macos", metal_typecheck)))]
 mod apple {
     use super::{Checkpoint, Code, Facts, MetalOptions, Progress, Refusal, Resident};
 
-    fn absent() -> Refusal {
+    pub(crate) fn absent() -> Refusal {
         Refusal::new(Code::ShaderToolchainAbsent, "device metal", "a build for macOS", std::env::consts::OS)
     }
 

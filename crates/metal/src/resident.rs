@@ -85,6 +85,10 @@ impl<D: Device> Resident for Session<D> {
         self.greedy_steps(sequence, token, count, ends)
     }
 
+    fn dispatches(&self) -> Option<usize> {
+        Some(self.last_dispatches())
+    }
+
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
         self.copy_caches(sequence, layer).unwrap_or_default()
     }

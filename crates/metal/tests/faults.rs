@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use common::{fixture, prefill, shim, some_ids};
 use tilewright_backend::{Cancel, LogitSink, Resident, Step};
-use tilewright_metal::{Bound, Device, Facts, Launch, MetalOptions, Session, ShimDevice};
+use tilewright_metal::{
+    Bound, Device, Facts, Launch, MetalOptions, Outcome, Session, ShimDevice, compare, kernels,
+};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::Verified;
 
@@ -27,6 +29,8 @@ enum Fault {
     Gpu,
     /// A launch is left out.
     Dropped,
+    /// What is read differs: this byte of it in these bits.
+    Bits(usize, u8),
 }
 
 #[derive(Default)]
@@ -108,7 +112,11 @@ impl Device for Watched {
     }
 
     fn download(&self, buffer: &Memory, offset: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
-        self.inner.download(&buffer.inner, offset, bytes)
+        self.inner.download(&buffer.inner, offset, bytes)?;
+        if let Fault::Bits(at, bits) = *self.seen.fault.lock().unwrap() {
+            bytes[at] ^= bits;
+        }
+        Ok(())
     }
 
     fn begin(&self) -> Result<Self::Commands, Refusal> {
@@ -227,6 +235,30 @@ fn weights_are_uploaded_once_and_every_buffer_is_released() {
     assert_eq!(seen.live.load(Ordering::Relaxed), live - 2);
     drop(model.close());
     assert_eq!(seen.live.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_conformance_suite_tells_exact_from_near_from_different_from_refused() {
+    let shape = tilewright_kernels::Shape::QWEN3_TINY;
+    let of = |name: &str| tilewright_kernels::catalogue::find(name, &shape).unwrap();
+    let Some((device, seen)) = watched(Fault::None) else { return };
+    for name in ["decode_norm_f32", "decode_argmax", "prefill_residual_f32", "int8_matmul_msl_qkv"] {
+        assert_eq!(compare(&device, of(name)), Outcome::Exact, "{name}");
+    }
+    seen.set(Fault::Bits(4, 1));
+    assert!(matches!(compare(&device, of("decode_norm_f32")), Outcome::Near(_)));
+    assert!(
+        matches!(compare(&device, of("decode_argmax_batch8")), Outcome::Different(_)),
+        "ids are whole numbers"
+    );
+    seen.set(Fault::Bits(7, 0x40));
+    assert!(matches!(compare(&device, of("decode_norm_f32")), Outcome::Different(_)));
+    for fault in [Fault::Gpu, Fault::Text, Fault::Name] {
+        seen.set(fault);
+        assert!(matches!(compare(&device, of("decode_norm_f32")), Outcome::Refused(_)), "{fault:?}");
+    }
+    let names: Vec<String> = kernels(&shape).into_iter().map(|(name, _)| name).collect();
+    assert!(names.len() > 100 && names.contains(&"grouped_attention_f16".to_owned()));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub mod ir;
 pub mod pipeline;
 pub mod report;
 pub mod schedule;
-#[cfg(feature = "testing")]
+#[cfg(feature = "trial")]
 pub mod testing;
 pub mod types;
 pub mod verify;

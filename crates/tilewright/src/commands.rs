@@ -8,6 +8,8 @@ pub(crate) mod inspect;
 pub(crate) mod kernels;
 pub(crate) mod perplexity;
 pub(crate) mod run;
+#[cfg(feature = "metal")]
+pub(crate) mod selftest;
 pub(crate) mod serve;
 
 mod describe;

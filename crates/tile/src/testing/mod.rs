@@ -4,8 +4,12 @@
 //! everything ([`zoo`]), random kernels ([`arbitrary`]), kernels with one safeguard removed ([`mutate`]), and data to
 //! run them on ([`trial`]).
 
+#[cfg(feature = "testing")]
 pub mod arbitrary;
+#[cfg(feature = "testing")]
 pub mod examples;
+#[cfg(feature = "testing")]
 pub mod mutate;
 pub mod trial;
+#[cfg(feature = "testing")]
 pub mod zoo;

@@ -17,6 +17,7 @@ mod run;
 mod run_json;
 #[cfg(unix)]
 mod serve;
+mod shim;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

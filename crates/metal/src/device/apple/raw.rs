@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
-use objc2_foundation::{NSError, NSString};
+use objc2_foundation::{NSError, NSProcessInfo, NSString};
 use objc2_metal::{
     MTLBarrierScope, MTLBuffer, MTLCommandBuffer, MTLCommandBufferStatus, MTLCommandEncoder, MTLCommandQueue,
     MTLCompileOptions, MTLComputeCommandEncoder, MTLComputePipelineState, MTLCreateSystemDefaultDevice,
@@ -12,6 +12,7 @@ use objc2_metal::{
     MTLMathFloatingPointFunctions, MTLMathMode, MTLResourceOptions, MTLSize,
 };
 use tilewright_backend::DeviceKind;
+use tilewright_backend::support::{LEAST_APPLE_FAMILY, LEAST_MACOS};
 
 use crate::Facts;
 
@@ -63,22 +64,30 @@ pub(super) struct Commands {
     encoder: Retained<ProtocolObject<dyn MTLComputeCommandEncoder>>,
 }
 
+fn none(of: &str) -> (String, String) {
+    (of.to_owned(), "none".to_owned())
+}
+
 fn words(error: &NSError) -> String {
     error.localizedDescription().to_string()
 }
 
 impl Gpu {
     /// The default GPU; what was expected and what is there, where it cannot be used.
-    pub(super) fn open() -> Result<Self, (&'static str, String)> {
-        if !objc2::available!(macos = 14.0) {
-            return Err(("macOS 14 or newer", "an older system".to_owned()));
-        }
+    pub(super) fn open() -> Result<Self, (String, String)> {
         autoreleasepool(|_| {
-            let device = MTLCreateSystemDefaultDevice().ok_or(("an Apple GPU", "none".to_owned()))?;
-            if !device.supportsFamily(MTLGPUFamily::Apple7) {
-                return Err(("a GPU of family Apple 7 (M1) or newer", device.name().to_string()));
+            let system = NSProcessInfo::processInfo().operatingSystemVersion();
+            if system.majorVersion < LEAST_MACOS as isize {
+                let got = format!("macOS {}.{}", system.majorVersion, system.minorVersion);
+                return Err((format!("macOS {LEAST_MACOS} or newer"), got));
             }
-            let queue = device.newCommandQueue().ok_or(("a command queue", "none".to_owned()))?;
+            let device = MTLCreateSystemDefaultDevice().ok_or_else(|| none("an Apple GPU"))?;
+            // Families are numbered from 1,000 on.
+            if !device.supportsFamily(MTLGPUFamily(1000 + LEAST_APPLE_FAMILY as isize)) {
+                let expected = format!("a GPU of family Apple {LEAST_APPLE_FAMILY} (M1) or newer");
+                return Err((expected, device.name().to_string()));
+            }
+            let queue = device.newCommandQueue().ok_or_else(|| none("a command queue"))?;
             Ok(Self { device: Shared(device), queue: Shared(queue) })
         })
     }

@@ -1,0 +1,112 @@
+//! Every kernel of the catalogue on a device, compared with the interpreter, which defines what they mean.
+
+use std::sync::Arc;
+
+use tilewright_kernels::{Shape, catalogue};
+use tilewright_model::{Code, Refusal};
+use tilewright_tile::interp::{Bound as Argument, Memory};
+use tilewright_tile::ir::Param;
+use tilewright_tile::testing::trial::Trial;
+use tilewright_tile::{Kernel, Scalar, Verified, verify};
+
+use crate::{Bound, Device, Launch};
+
+/// What came of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every bit is the interpreter's.
+    Exact,
+    /// Every number is near the interpreter's: the first that differs.
+    Near(String),
+    /// A number is not near: the first.
+    Different(String),
+    /// It was not compiled or not run.
+    Refused(Refusal),
+}
+
+impl Outcome {
+    /// Whether the device may be used.
+    pub const fn is_ok(&self) -> bool {
+        matches!(self, Self::Exact | Self::Near(_))
+    }
+}
+
+/// How far a device may be from the interpreter: its own order inside reductions and its own precise functions, in f32;
+/// a few units in the last place of narrower types.
+fn tolerance(scalar: Scalar, expected: f64) -> f64 {
+    let size = expected.abs().max(1.0);
+    match scalar {
+        Scalar::F16 => 2f64.powi(-9) * size,
+        Scalar::Bf16 => 2f64.powi(-6) * size,
+        _ => 1e-4 * size,
+    }
+}
+
+/// The kernels that can be built for a shape.
+pub fn kernels(shape: &Shape) -> Vec<(String, Kernel)> {
+    catalogue::entries().flat_map(|entry| entry.kernels(shape)).collect()
+}
+
+/// Runs one kernel on noise, here and in the interpreter.
+pub fn compare<D: Device>(device: &D, kernel: Kernel) -> Outcome {
+    attempt(device, kernel).unwrap_or_else(Outcome::Refused)
+}
+
+fn attempt<D: Device>(device: &D, kernel: Kernel) -> Result<Outcome, Refusal> {
+    let rejected = |what: String, why: String| Refusal::new(Code::KernelRejected, what, "no error", why);
+    let name = kernel.name().to_owned();
+    let kernel = verify(kernel).map_err(|rejection| rejected(name.clone(), rejection.to_string()))?;
+    let kernel = Arc::new(kernel);
+    let trial = Trial::new(&kernel, 1, &(0..=3));
+    let (expected, _) = trial.run(&kernel).map_err(|fault| rejected(name.clone(), fault.to_string()))?;
+    let got = run(device, &kernel, &trial)?;
+    Ok(match trial.difference(&expected, &got) {
+        None => Outcome::Exact,
+        Some(first) => match trial.difference_beyond(&expected, &got, tolerance) {
+            None => Outcome::Near(first),
+            Some(first) => Outcome::Different(first),
+        },
+    })
+}
+
+/// Runs a trial on the device: its memory afterwards.
+fn run<D: Device>(device: &D, kernel: &Arc<Verified>, trial: &Trial) -> Result<Memory, Refusal> {
+    let (mut memory, dispatch) = trial.dispatch(kernel);
+    let compiled = device.compile(std::slice::from_ref(kernel))?;
+    let mut buffers = Vec::new();
+    for bound in dispatch.bound {
+        let Argument::Buffer(slice) = bound else {
+            let expected = "buffers alone as parameters";
+            return Err(Refusal::new(Code::KernelRejected, kernel.name(), expected, "a number"));
+        };
+        let data = memory.data(slice.buffer);
+        let mut buffer = device.allocate((data.len() as u64).max(16))?;
+        device.upload(&mut buffer, 0, data)?;
+        buffers.push((*slice, buffer));
+    }
+    let bound: Vec<_> = buffers
+        .iter()
+        .map(|(slice, buffer)| Bound { buffer, offset: slice.offset, bytes: slice.bytes })
+        .collect();
+    let mut commands = device.begin()?;
+    for compiled in &compiled {
+        let (groups, threads) = (dispatch.groups, kernel.launch().threads);
+        device.encode(
+            &mut commands,
+            &Launch { kernel: compiled, groups, threads, bound: &bound, waits: true },
+        )?;
+    }
+    device.commit(&mut commands)?;
+    let ran = device.wait(commands)?;
+    if ran != 1 {
+        return Err(Refusal::new(Code::DispatchCountMismatch, kernel.name(), "1 dispatch", ran));
+    }
+    drop(bound);
+    for ((slice, buffer), param) in buffers.iter().zip(kernel.params()) {
+        let Param::Buffer(of) = param else { continue };
+        if kernel.buffers()[*of].access.writes() {
+            device.download(buffer, 0, memory.data_mut(slice.buffer))?;
+        }
+    }
+    Ok(memory)
+}

@@ -1,0 +1,219 @@
+//! `selftest`: every kernel of the catalogue on a device, compared with the interpreter, then a story on that device.
+//!
+//! What it prints is meant to be sent: it says on what it ran and everything that came out.
+
+use std::env;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tilewright_engine::{
+    DeviceRequest, Engine, OpenOptions, Request, Sampling, Source, WeightFormat, user_cache_folder,
+};
+use tilewright_kernels::shape::{SAMPLES, Sample};
+use tilewright_metal::{Outcome, Suite, Target};
+use tilewright_model::{Code, HAS_EMBEDDED_MODEL, Refusal};
+
+use crate::console::Console;
+use crate::exit::Failure;
+use crate::flags::OutputFlags;
+
+/// Run every kernel on an Apple GPU (or on the shim) and compare it with what it means
+///
+/// Compiles each kernel of the catalogue for the device, runs it on noise, compares what it leaves with the reference
+/// interpreter, and lets the model inside the program write a few tokens. Prints a report to send; exits with 1 when
+/// anything differs. The other devices are checked by `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct SelftestArgs {
+    /// Device: metal or (for developers) shim
+    #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Metal)]
+    device: DeviceRequest,
+
+    /// Shape at which kernels are built: one of `tilewright kernels list --help`, tiny ones take seconds
+    #[arg(long, value_name = "SHAPE", default_value = "qwen3-tiny")]
+    shape: String,
+
+    /// Only kernels whose name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+
+    /// Folder where the shim keeps compiled texts [default: the user's cache folder]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: OutputFlags,
+}
+
+/// Carries `selftest` out.
+pub(crate) fn run(args: SelftestArgs, console: &mut Console) -> Result<(), Failure> {
+    let folder = args.cache.clone().or_else(user_cache_folder).map(|folder| folder.join("shim"));
+    let target = match args.device {
+        DeviceRequest::Metal => Target::Apple,
+        DeviceRequest::Shim => Target::Shim(folder.as_deref()),
+        other => {
+            let expected = "metal or shim; `tilewright doctor` checks the others";
+            return Err(Refusal::new(Code::DeviceOptionInvalid, "--device", expected, other).into());
+        }
+    };
+    let sample = sample(&args.shape)?;
+    let suite = Suite::open(target)?;
+    let start = Instant::now();
+    let mut report = Report::new(&suite, sample);
+    suite.each(&sample.shape, &args.only, &mut |name, outcome| {
+        console.notice("kernel", name);
+        report.add(name, outcome);
+    });
+    report.seconds = start.elapsed().as_secs_f64();
+    if HAS_EMBEDDED_MODEL && args.only.is_empty() {
+        report.story =
+            [WeightFormat::F32, WeightFormat::Int8].map(|weights| (weights, story(&args, weights))).into();
+    }
+    match console.json() {
+        true => console.object(&report.json())?,
+        false => console.text(&report.page())?,
+    }
+    if report.passed() { Ok(()) } else { Err(Failure::Negative) }
+}
+
+fn sample(name: &str) -> Result<&'static Sample, Refusal> {
+    SAMPLES.iter().find(|sample| sample.name == name).ok_or_else(|| {
+        let names: Vec<_> = SAMPLES.iter().map(|sample| sample.name).collect();
+        Refusal::new(Code::KernelUnknown, "--shape", format!("one of {}", names.join(", ")), name)
+    })
+}
+
+/// Tokens of a story.
+const TOKENS: usize = 16;
+
+/// The story's beginning on the device, and on the processor in f32.
+fn story(args: &SelftestArgs, weights: WeightFormat) -> Result<Story, Refusal> {
+    let cache = args.cache.clone().map_or_else(Default::default, tilewright_engine::Cache::Folder);
+    let device = OpenOptions {
+        device: args.device,
+        weights: Some(weights),
+        context: Some(512),
+        cache,
+        ..OpenOptions::default()
+    };
+    let cpu = OpenOptions { device: DeviceRequest::Cpu, weights: Some(weights), ..OpenOptions::default() };
+    let [got, expected] = [device, cpu].map(|options| written(&options));
+    let (got, expected) = (got?, expected?);
+    let same = got.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+    Ok(Story { same, text: got })
+}
+
+fn written(options: &OpenOptions) -> Result<Vec<u32>, Refusal> {
+    let engine = Engine::open(Source::Embedded, options, &mut |_| {})?;
+    let request = Request {
+        max_tokens: Some(TOKENS),
+        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+        ..Request::new(engine.encode("Once upon a time")?)
+    };
+    Ok(engine.generate(request)?.reply()?.ids)
+}
+
+/// Ids written on the device.
+struct Story {
+    /// How many of them the processor writes as well, from the first.
+    same: usize,
+    text: Vec<u32>,
+}
+
+/// Everything found.
+struct Report {
+    device: Value,
+    shape: &'static str,
+    exact: usize,
+    near: Vec<(String, String)>,
+    failed: Vec<(String, String)>,
+    seconds: f64,
+    story: Vec<(WeightFormat, Result<Story, Refusal>)>,
+}
+
+impl Report {
+    fn new(suite: &Suite, sample: &'static Sample) -> Self {
+        let facts = suite.facts();
+        let device = json!({
+            "kind": facts.kind.to_string(),
+            "name": facts.name,
+            "memory_bytes": facts.memory,
+            "largest_buffer_bytes": facts.largest_buffer,
+            "threadgroup_memory_bytes": facts.threadgroup_memory,
+        });
+        let (near, failed, story) = (Vec::new(), Vec::new(), Vec::new());
+        Self { device, shape: sample.name, exact: 0, near, failed, seconds: 0.0, story }
+    }
+
+    fn add(&mut self, name: &str, outcome: Outcome) {
+        let name = name.to_owned();
+        match outcome {
+            Outcome::Exact => self.exact += 1,
+            Outcome::Near(first) => self.near.push((name, first)),
+            Outcome::Different(first) => self.failed.push((name, first)),
+            Outcome::Refused(refusal) => self.failed.push((name, refusal.to_string())),
+        }
+    }
+
+    /// Whether nothing differs. A story in int8 may part from the processor's, which rounds activations as well, but not
+    /// at its first token.
+    fn passed(&self) -> bool {
+        let told = |(weights, story): &(WeightFormat, Result<Story, Refusal>)| {
+            let least = if *weights == WeightFormat::F32 { TOKENS } else { 1 };
+            story.as_ref().is_ok_and(|story| story.same >= least)
+        };
+        self.failed.is_empty() && self.exact + self.near.len() > 0 && self.story.iter().all(told)
+    }
+
+    fn json(&self) -> Value {
+        let list = |pairs: &[(String, String)]| -> Value {
+            pairs.iter().map(|(name, first)| json!({"kernel": name, "first": first})).collect()
+        };
+        let story = |(weights, story): &(WeightFormat, Result<Story, Refusal>)| match story {
+            Ok(story) => json!({"weights": weights.name(), "ids": story.text, "same": story.same}),
+            Err(refusal) => json!({"weights": weights.name(), "refusal": refusal}),
+        };
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "os": env::consts::OS,
+            "architecture": env::consts::ARCH,
+            "device": self.device,
+            "shape": self.shape,
+            "exact": self.exact,
+            "near": list(&self.near),
+            "failed": list(&self.failed),
+            "seconds": self.seconds,
+            "stories": self.story.iter().map(story).collect::<Value>(),
+            "passed": self.passed(),
+        })
+    }
+
+    fn page(&self) -> String {
+        let mut lines = vec![
+            format!("version    {} ({} {})", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH),
+            format!("device     {}", self.device),
+            format!(
+                "kernels    {} at {}: {} exact, {} near, {} failed, in {:.1} s",
+                self.exact + self.near.len() + self.failed.len(),
+                self.shape,
+                self.exact,
+                self.near.len(),
+                self.failed.len(),
+                self.seconds
+            ),
+        ];
+        lines.extend(self.near.iter().map(|(name, first)| format!("near       {name}: {first}")));
+        lines.extend(self.failed.iter().map(|(name, first)| format!("FAILED     {name}: {first}")));
+        for (weights, story) in &self.story {
+            lines.push(match story {
+                Ok(story) => {
+                    format!("story      {weights}: {} of {TOKENS} tokens are the processor's", story.same)
+                }
+                Err(refusal) => format!("story      {weights}: FAILED, {refusal}"),
+            });
+        }
+        lines.push(if self.passed() { "PASSED" } else { "FAILED" }.to_owned());
+        lines.join("\n") + "\n"
+    }
+}

@@ -12,12 +12,12 @@ mkdir -p "$folder"
 if [ ! -e "$folder/stamp" ] || [ Cargo.lock -nt "$folder/stamp" ]; then
   rm -rf "$vendor"
   cargo vendor --locked --quiet "$vendor" >/dev/null
-  sed -i 's/not(docsrs)/not(metal_typecheck)/' "$vendor/objc2/src/lib.rs"
+  sed -i "s/not(docsrs)/not(metal_typecheck)/" "$vendor"/objc2/src/lib.rs "$vendor"/block2/src/lib.rs
   grep -rlE 'kind = "framework"' "$vendor"/objc2*/src "$vendor"/dispatch2/src | while read -r file; do
     sed -i -E 's/^#\[link\(name = "([A-Za-z]+)", kind = "framework"\)\]/#[cfg_attr(target_vendor = "apple", link(name = "\1", kind = "framework"))]/' "$file"
   done
   # cargo would notice that the copies differ.
-  sed -i -E 's/"files":\{[^}]*\}/"files":{}/' "$vendor"/objc2*/.cargo-checksum.json "$vendor"/dispatch2/.cargo-checksum.json
+  sed -i -E 's/"files":\{[^}]*\}/"files":{}/' "$vendor"/{objc2*,block2,dispatch2}/.cargo-checksum.json
   touch "$folder/stamp"
 fi
 RUSTFLAGS="--cfg metal_typecheck -D warnings" cargo "${1:-check}" --locked --offline --package tilewright-metal --lib \

@@ -43,7 +43,8 @@ struct ShapeFlag {
     shape: &'static Sample,
 }
 
-fn sample(name: &str) -> Result<&'static Sample, String> {
+/// The shape of a name.
+pub(crate) fn sample(name: &str) -> Result<&'static Sample, String> {
     let names = || SAMPLES.iter().map(|sample| sample.name).collect::<Vec<_>>().join(", ");
     SAMPLES.iter().find(|sample| sample.name == name).ok_or_else(|| format!("the shapes are {}", names()))
 }

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tilewright_engine::{
     DeviceRequest, Engine, OpenOptions, Request, Sampling, Source, WeightFormat, user_cache_folder,
 };
-use tilewright_kernels::shape::{SAMPLES, Sample};
+use tilewright_kernels::shape::Sample;
 use tilewright_metal::{Outcome, Suite, Target};
 use tilewright_model::{Code, HAS_EMBEDDED_MODEL, Refusal};
 
+use crate::commands::kernels::sample;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
@@ -26,13 +27,13 @@ use crate::flags::OutputFlags;
 /// anything differs. The other devices are checked by `doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct SelftestArgs {
-    /// Device: metal or (for developers) shim
+    /// Device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Metal)]
     device: DeviceRequest,
 
-    /// Shape at which kernels are built: one of `tilewright kernels list --help`, tiny ones take seconds
-    #[arg(long, value_name = "SHAPE", default_value = "qwen3-tiny")]
-    shape: String,
+    /// Shape of model to build for
+    #[arg(long, value_name = "NAME", default_value = "qwen3-tiny", value_parser = sample)]
+    shape: &'static Sample,
 
     /// Only kernels whose name contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -40,7 +41,7 @@ pub(crate) struct SelftestArgs {
 
     /// Folder where the shim keeps compiled texts [default: the user's cache folder]
     #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
+    texts: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: OutputFlags,
@@ -48,7 +49,7 @@ pub(crate) struct SelftestArgs {
 
 /// Carries `selftest` out.
 pub(crate) fn run(args: SelftestArgs, console: &mut Console) -> Result<(), Failure> {
-    let folder = args.cache.clone().or_else(user_cache_folder).map(|folder| folder.join("shim"));
+    let folder = args.texts.clone().or_else(user_cache_folder).map(|folder| folder.join("shim"));
     let target = match args.device {
         DeviceRequest::Metal => Target::Apple,
         DeviceRequest::Shim => Target::Shim(folder.as_deref()),
@@ -57,7 +58,7 @@ pub(crate) fn run(args: SelftestArgs, console: &mut Console) -> Result<(), Failu
             return Err(Refusal::new(Code::DeviceOptionInvalid, "--device", expected, other).into());
         }
     };
-    let sample = sample(&args.shape)?;
+    let sample = args.shape;
     let suite = Suite::open(target)?;
     let start = Instant::now();
     let mut report = Report::new(&suite, sample);
@@ -77,19 +78,12 @@ pub(crate) fn run(args: SelftestArgs, console: &mut Console) -> Result<(), Failu
     if report.passed() { Ok(()) } else { Err(Failure::Negative) }
 }
 
-fn sample(name: &str) -> Result<&'static Sample, Refusal> {
-    SAMPLES.iter().find(|sample| sample.name == name).ok_or_else(|| {
-        let names: Vec<_> = SAMPLES.iter().map(|sample| sample.name).collect();
-        Refusal::new(Code::KernelUnknown, "--shape", format!("one of {}", names.join(", ")), name)
-    })
-}
-
 /// Tokens of a story.
 const TOKENS: usize = 16;
 
 /// The story's beginning on the device, and on the processor in f32.
 fn story(args: &SelftestArgs, weights: WeightFormat) -> Result<Story, Refusal> {
-    let cache = args.cache.clone().map_or_else(Default::default, tilewright_engine::Cache::Folder);
+    let cache = args.texts.clone().map_or_else(Default::default, tilewright_engine::Cache::Folder);
     let device = OpenOptions {
         device: args.device,
         weights: Some(weights),

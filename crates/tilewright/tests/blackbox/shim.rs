@@ -1,11 +1,13 @@
 //! The device `shim`: the kernel texts of the Apple GPU behind the command line.
+#![allow(clippy::print_stderr, reason = "says what was skipped")]
 
 use crate::harness::{Outcome, tilewright};
 
 /// Runs with `--device shim`, its texts kept with those of other tests; nothing where there is no compiler.
 fn shim(arguments: &[&str]) -> Option<Outcome> {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
-    let outcome = tilewright(&[arguments, &["--device", "shim", "--cache", kept, "--json"]].concat());
+    let folder = if arguments[0] == "selftest" { "--texts" } else { "--cache" };
+    let outcome = tilewright(&[arguments, &["--device", "shim", folder, kept, "--json"]].concat());
     let absent = outcome.stdout.contains("metaldispatch_shader_toolchain_absent");
     if absent {
         eprintln!("skipped: {}", outcome.stdout);

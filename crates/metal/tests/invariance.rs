@@ -106,6 +106,52 @@ fn up_to_four_sequences_together_get_the_bits_they_get_alone() {
 }
 
 #[test]
+fn as_many_sequences_as_a_step_may_have_get_the_bits_they_get_alone() {
+    let Some(mut model) = tiny(Attention::ParametricNativeDecode, 64) else { return };
+    let vocab = model.config().vocab;
+    let ids = some_ids(vocab, 64);
+    let start = |model: &mut Session<ShimDevice>, n: usize| prefill(model, &ids[n..n + 1 + n * 5 % 13]).0;
+    let alone: Vec<Vec<u32>> = (0..32)
+        .map(|n| {
+            let (sequence, mut logits) = (start(&mut model, n), vec![0.0; vocab]);
+            model.decode(&[Step { sequence, token: ids[n + 20] }], &mut logits).unwrap();
+            let bits = bits(&model, sequence, &logits);
+            model.release(sequence);
+            bits
+        })
+        .collect();
+    for count in [5, 32] {
+        let together: Vec<Sequence> = (0..count).map(|n| start(&mut model, n)).collect();
+        let step = |n: usize| Step { sequence: together[n], token: ids[n + 20] };
+        let mut logits = vec![0.0; count * vocab];
+        model.decode(&(0..count).map(step).collect::<Vec<_>>(), &mut logits).unwrap();
+        for n in 0..count {
+            let got = bits(&model, together[n], &logits[n * vocab..][..vocab]);
+            assert!(got == alone[n], "{n} of {count}");
+        }
+        together.into_iter().for_each(|sequence| model.release(sequence));
+    }
+}
+
+#[test]
+fn a_prompt_longer_than_the_largest_tile_goes_on_in_the_next() {
+    let Some(device) = shim() else { return };
+    let checkpoint = fixture("qwen3-tiny");
+    let options = MetalOptions {
+        attention: Some(Attention::GroupedNoMirror),
+        prefill_chunk: Some(2048),
+        context: Some(2060),
+        ..MetalOptions::default()
+    };
+    let mut model = open(device, &checkpoint, options);
+    let ids = some_ids(model.config().vocab, 2053);
+    let (sequence, logits) = prefill(&mut model, &ids);
+    assert_eq!(model.trace().command_buffers, 2);
+    let run = reference(&checkpoint, WeightFormat::Int8).forward(&ids);
+    compare_state(&model, sequence, &logits, &run, Tolerance::F16_CACHE, "2,048 and 5 rows");
+}
+
+#[test]
 fn steps_beyond_512_keys_split_them_and_mates_on_the_other_side_do_not() {
     let Some(mut model) = tiny(Attention::ParametricNativeDecode, 2048) else { return };
     let checkpoint = fixture("qwen3-tiny");

@@ -1,8 +1,8 @@
 //! Support for tests of this language and of kernels written in it.
 //!
-//! Behind the feature `testing`: small kernels of the usual kinds ([`examples`]), kernels that between them use
-//! everything ([`zoo`]), random kernels ([`arbitrary`]), kernels with one safeguard removed ([`mutate`]), and data to
-//! run them on ([`trial`]).
+//! Behind the feature `testing`: small kernels of the usual kinds (`examples`), kernels that between them use
+//! everything (`zoo`), random kernels (`arbitrary`), kernels with one safeguard removed (`mutate`); behind `trial`, data
+//! to run them on ([`trial`]).
 
 #[cfg(feature = "testing")]
 pub mod arbitrary;

@@ -5,7 +5,7 @@ mod tests;
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use crate::{Sequence, Step};
+use crate::{LogitSink, Sequence, Step};
 
 /// Everything that is wrong with a request to a [`Resident`](crate::Resident).
 #[derive(Debug)]
@@ -43,8 +43,31 @@ impl Checks {
         }
     }
 
+    /// A prompt for such a sequence, and room for the logits asked for.
+    pub fn prompt(
+        &mut self,
+        sequence: Sequence,
+        state: Option<(usize, usize)>,
+        tokens: &[u32],
+        logits: &LogitSink<'_>,
+    ) {
+        self.append(sequence, state, tokens, 0);
+        if let LogitSink::Last(out) = logits {
+            self.last_logits(out.len(), tokens.len());
+        }
+    }
+
+    /// A step of each of several sequences, of which `held` tells what they hold and have room for, and `more` positions
+    /// after it.
+    pub fn steps(&mut self, steps: &[Step], held: impl Fn(Sequence) -> Option<(usize, usize)>, more: usize) {
+        for step in steps {
+            self.append(step.sequence, held(step.sequence), &[step.token], more);
+        }
+        self.once(steps);
+    }
+
     /// That each sequence takes one step.
-    pub fn once(&mut self, steps: &[Step]) {
+    fn once(&mut self, steps: &[Step]) {
         for (index, step) in steps.iter().enumerate() {
             if steps[..index].iter().any(|earlier| earlier.sequence == step.sequence) {
                 self.invalid.push(Finding::new(
@@ -65,7 +88,7 @@ impl Checks {
     }
 
     /// Room for the logits of the last of `tokens` tokens.
-    pub fn last_logits(&mut self, len: usize, tokens: usize) {
+    fn last_logits(&mut self, len: usize, tokens: usize) {
         self.step_logits(len, 1);
         if tokens == 0 {
             self.invalid.push(Finding::new("tokens", "at least one, whose logits are asked for", 0));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_backend::{Cancel, LogitSink, Paging, Plan, Resident, Sequence, Step};
-use tilewright_model::{Code, Config, Finding, Refusal};
+use tilewright_backend::{Cancel, Checks, LogitSink, Paging, Plan, Resident, Sequence, Step};
+use tilewright_model::{Code, Config, Refusal};
 
 use crate::attention::Load;
 use crate::forward::{Decoder, Keep, Span};
@@ -37,25 +37,9 @@ impl<E: Load> CpuModel<E> {
         Self { decoder, plan, sequences: BTreeMap::new(), next: 0, segments: Count::default() }
     }
 
-    /// Everything that is wrong with appending `tokens` to `sequence`.
-    fn check(&self, sequence: Sequence, tokens: &[u32], full: &mut Vec<Finding>, invalid: &mut Vec<Finding>) {
-        let vocab = self.config().vocab;
-        let Some(state) = self.sequences.get(&sequence) else {
-            invalid.push(Finding::new("sequence", "one that was created and not released", sequence.0));
-            return;
-        };
-        if let Some((at, token)) = tokens.iter().enumerate().find(|(_, t)| **t as usize >= vocab) {
-            invalid.push(Finding::new(format!("token {at}"), format!("an id below {vocab}"), token));
-        }
-        let (len, room) = (state.len, state.room);
-        if tokens.len() > room - len {
-            let what = format!("sequence {}", sequence.0);
-            full.push(Finding::new(
-                what,
-                format!("at most {room} positions"),
-                format!("{len} and {} more", tokens.len()),
-            ));
-        }
+    /// Positions a sequence holds, and those it has room for.
+    fn held(&self, sequence: Sequence) -> Option<(usize, usize)> {
+        self.sequences.get(&sequence).map(|state| (state.len, state.room))
     }
 
     /// Names a sequence.
@@ -84,12 +68,6 @@ impl<E: Load> CpuModel<E> {
             }
         }
     }
-}
-
-/// The first refusal that has findings.
-fn refuse(full: Vec<Finding>, invalid: Vec<Finding>) -> Result<(), Refusal> {
-    Refusal::check(Code::RequestInvalid, invalid)?;
-    Refusal::check(Code::ContextFull, full)
 }
 
 impl<E: Load> Resident for CpuModel<E> {
@@ -140,18 +118,9 @@ impl<E: Load> Resident for CpuModel<E> {
         mut logits: LogitSink<'_>,
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.check(sequence, tokens, &mut full, &mut invalid);
-        let vocab = self.config().vocab;
-        if let LogitSink::Last(out) = &logits {
-            if out.len() != vocab {
-                invalid.push(Finding::new("logits", format!("{vocab} values"), out.len()));
-            }
-            if tokens.is_empty() {
-                invalid.push(Finding::new("tokens", "at least one, whose logits are asked for", 0));
-            }
-        }
-        refuse(full, invalid)?;
+        let mut checks = Checks::new(self.config().vocab);
+        checks.prompt(sequence, self.held(sequence), tokens, &logits);
+        checks.finish()?;
 
         let chunks = tokens.len().div_ceil(self.plan.prefill_chunk);
         for (index, chunk) in tokens.chunks(self.plan.prefill_chunk).enumerate() {
@@ -178,19 +147,10 @@ impl<E: Load> Resident for CpuModel<E> {
     }
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        for (index, step) in steps.iter().enumerate() {
-            self.check(step.sequence, &[step.token], &mut full, &mut invalid);
-            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
-                let what = format!("sequence {}", step.sequence.0);
-                invalid.push(Finding::new(what, "one step", "several"));
-            }
-        }
-        let wanted = steps.len() * self.config().vocab;
-        if logits.len() != wanted {
-            invalid.push(Finding::new("logits", format!("{wanted} values"), logits.len()));
-        }
-        refuse(full, invalid)?;
+        let mut checks = Checks::new(self.config().vocab);
+        checks.steps(steps, |sequence| self.held(sequence), 0);
+        checks.step_logits(logits.len(), steps.len());
+        checks.finish()?;
         if steps.is_empty() {
             return Ok(());
         }
@@ -209,9 +169,9 @@ impl<E: Load> Resident for CpuModel<E> {
         each: &mut dyn FnMut(usize, &[f32]),
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.check(sequence, tokens, &mut full, &mut invalid);
-        refuse(full, invalid)?;
+        let mut checks = Checks::new(self.config().vocab);
+        checks.append(sequence, self.held(sequence), tokens, 0);
+        checks.finish()?;
         let size = self.plan.prefill_chunk;
         for (index, chunk) in tokens.chunks(size).enumerate() {
             let Some(state) = self.sequences.get_mut(&sequence) else { return Ok(()) };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
-use tilewright_model::{Code, Config, Finding, Refusal};
+use tilewright_backend::{Cancel, Checks, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_model::{Code, Config, Refusal};
 
 use crate::decoder::{Decoder, Run};
 use crate::device::Device;
@@ -49,32 +49,16 @@ impl State {
 }
 
 impl CudaModel {
-    /// Everything that is wrong with appending `tokens` to `sequence`, and more positions after them.
-    fn check(
-        &self,
-        sequence: Sequence,
-        tokens: &[u32],
-        more: usize,
-        full: &mut Vec<Finding>,
-        invalid: &mut Vec<Finding>,
-    ) {
-        let vocab = self.config.vocab;
-        let Some(state) = self.sequences.get(&sequence) else {
-            invalid.push(Finding::new("sequence", "one that was created and not released", sequence.0));
-            return;
-        };
-        if let Some((at, token)) = tokens.iter().enumerate().find(|(_, t)| **t as usize >= vocab) {
-            invalid.push(Finding::new(format!("token {at}"), format!("an id below {vocab}"), token));
-        }
-        let (len, room, wanted) = (state.len, state.room, tokens.len() + more);
-        if wanted > room - len {
-            let what = format!("sequence {}", sequence.0);
-            full.push(Finding::new(
-                what,
-                format!("at most {room} positions"),
-                format!("{len} and {wanted} more"),
-            ));
-        }
+    /// Positions a sequence holds, and those it has room for.
+    fn held(&self, sequence: Sequence) -> Option<(usize, usize)> {
+        self.sequences.get(&sequence).map(|state| (state.len, state.room))
+    }
+
+    /// Everything that is wrong with appending a token to `sequence`, and `more` positions after it.
+    fn check_append(&self, sequence: Sequence, token: u32, more: usize) -> Result<(), Refusal> {
+        let mut checks = Checks::new(self.config.vocab);
+        checks.append(sequence, self.held(sequence), &[token], more);
+        checks.finish()
     }
 
     /// Appends `token` and then the greatest logit's id, again and again: up to `count` new ids, the last of which is not
@@ -89,9 +73,7 @@ impl CudaModel {
         count: usize,
         ends: &[u32],
     ) -> Result<Vec<u32>, Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.check(sequence, &[token], count.saturating_sub(1), &mut full, &mut invalid);
-        refuse(full, invalid)?;
+        self.check_append(sequence, token, count.saturating_sub(1))?;
         if self.decoder.is_none() {
             let mut ids = self.greedy_together(&[Step { sequence, token }], count, ends)?;
             return Ok(ids.pop().unwrap_or_default());
@@ -153,7 +135,9 @@ impl CudaModel {
         count: usize,
         ends: &[u32],
     ) -> Result<Vec<Vec<u32>>, Refusal> {
-        self.check_steps(steps, count.saturating_sub(1))?;
+        let mut checks = Checks::new(self.config.vocab);
+        checks.steps(steps, |sequence| self.held(sequence), count.saturating_sub(1));
+        checks.finish()?;
         let mut ids = vec![Vec::with_capacity(count); steps.len()];
         loop {
             let open = |ids: &Vec<u32>| ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id));
@@ -198,32 +182,12 @@ impl CudaModel {
         steps.iter().filter_map(row).unzip()
     }
 
-    /// Everything that is wrong with one step each of several sequences, and more positions after them.
-    fn check_steps(&self, steps: &[Step], more: usize) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.find_steps(steps, more, &mut full, &mut invalid);
-        refuse(full, invalid)
-    }
-
     /// Everything that is wrong with one step each and the room for its logits.
     fn check_logits(&self, steps: &[Step], logits: &[f32]) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.find_steps(steps, 0, &mut full, &mut invalid);
-        let wanted = steps.len() * self.config.vocab;
-        if logits.len() != wanted {
-            invalid.push(Finding::new("logits", format!("{wanted} values"), logits.len()));
-        }
-        refuse(full, invalid)
-    }
-
-    fn find_steps(&self, steps: &[Step], more: usize, full: &mut Vec<Finding>, invalid: &mut Vec<Finding>) {
-        for (index, step) in steps.iter().enumerate() {
-            self.check(step.sequence, &[step.token], more, full, invalid);
-            if steps[..index].iter().any(|s| s.sequence == step.sequence) {
-                let what = format!("sequence {}", step.sequence.0);
-                invalid.push(Finding::new(what, "one step", "several"));
-            }
-        }
+        let mut checks = Checks::new(self.config.vocab);
+        checks.steps(steps, |sequence| self.held(sequence), 0);
+        checks.step_logits(logits.len(), steps.len());
+        checks.finish()
     }
 
     /// Hands the logits of `rows` ready rows to `each`, some at a time.
@@ -254,12 +218,6 @@ fn greatest(logits: &[f32], sequence: Sequence) -> Result<u32, Refusal> {
 fn not_finite(sequence: Sequence) -> Refusal {
     let what = format!("logits of sequence {}", sequence.0);
     Refusal::new(Code::NonFiniteLogits, what, "finite numbers", "one that is infinite or not a number")
-}
-
-/// The first refusal that has findings.
-fn refuse(full: Vec<Finding>, invalid: Vec<Finding>) -> Result<(), Refusal> {
-    Refusal::check(Code::RequestInvalid, invalid)?;
-    Refusal::check(Code::ContextFull, full)
 }
 
 impl Resident for CudaModel {
@@ -313,18 +271,9 @@ impl Resident for CudaModel {
         mut logits: LogitSink<'_>,
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.check(sequence, tokens, 0, &mut full, &mut invalid);
-        let vocab = self.config.vocab;
-        if let LogitSink::Last(out) = &logits {
-            if out.len() != vocab {
-                invalid.push(Finding::new("logits", format!("{vocab} values"), out.len()));
-            }
-            if tokens.is_empty() {
-                invalid.push(Finding::new("tokens", "at least one, whose logits are asked for", 0));
-            }
-        }
-        refuse(full, invalid)?;
+        let mut checks = Checks::new(self.config.vocab);
+        checks.prompt(sequence, self.held(sequence), tokens, &logits);
+        checks.finish()?;
         let size = self.plan.prefill_chunk;
         let chunks = tokens.len().div_ceil(size);
         for (index, chunk) in tokens.chunks(size).enumerate() {
@@ -385,9 +334,7 @@ impl Resident for CudaModel {
         if self.decoder.is_none() || ends.len() > ENDS || count == 0 {
             return Ok(Vec::new());
         }
-        let (mut full, mut invalid) = (Vec::new(), Vec::new());
-        self.check(sequence, &[token], count - 1, &mut full, &mut invalid);
-        refuse(full, invalid)?;
+        self.check_append(sequence, token, count - 1)?;
         self.persistent(sequence, token, count.min(STEPS), ends, None)
     }
 

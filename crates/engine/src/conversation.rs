@@ -10,19 +10,22 @@ use crate::{Engine, Generation, Request};
 ///
 /// Each prompt is the whole text so far. Ids the sequence holds already are reused: the longest common prefix is
 /// kept, the rest forgotten and the prompt's remainder prefilled. Because a row's result does not depend on how rows
-/// are grouped, reuse never changes a reply. Dropping a conversation frees its sequence.
+/// are grouped, reuse never changes a reply; on a device with other paths for replies than for prompts, what replies left
+/// is taken in anew. Dropping a conversation frees its sequence.
 #[derive(Debug)]
 pub struct Conversation {
     engine: Engine,
     positions: usize,
     lease: Option<Lease>,
     ids: Vec<u32>,
+    /// How many of them were taken in as part of a prompt, one after another from the first.
+    prompted: usize,
 }
 
 impl Conversation {
     /// An empty conversation of at most `positions` ids. Nothing is allocated before the first generation.
     pub(crate) fn new(engine: &Engine, positions: usize) -> Self {
-        Self { engine: engine.clone(), positions, lease: None, ids: Vec::new() }
+        Self { engine: engine.clone(), positions, lease: None, ids: Vec::new(), prompted: 0 }
     }
 
     /// The ids whose keys and values are held.
@@ -55,9 +58,11 @@ impl Conversation {
             None => Lease::new(&self.engine, self.positions)?,
         };
         let common = self.ids.iter().zip(prompt).take_while(|(a, b)| a == b).count();
-        let keep = common.min(prompt.len().saturating_sub(1));
+        let held = if self.engine.plan().has_one_path() { common } else { common.min(self.prompted) };
+        let keep = held.min(prompt.len().saturating_sub(1));
         lease.truncate(keep);
         self.ids.truncate(keep);
+        self.prompted = keep;
         self.lease = Some(lease);
         Ok(())
     }
@@ -69,7 +74,9 @@ impl Conversation {
         logits: LogitSink<'_>,
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
-        self.append(tokens, |lease| lease.prefill(tokens, logits, cancel))
+        let result = self.append(tokens, |lease| lease.prefill(tokens, logits, cancel));
+        self.prompted = self.ids.len();
+        result
     }
 
     /// Takes in one token and gives the logits after it.
@@ -94,6 +101,7 @@ impl Conversation {
             lease.truncate(len);
         }
         self.ids.truncate(len);
+        self.prompted = self.prompted.min(len);
     }
 
     fn append(

@@ -43,12 +43,8 @@ impl<D: Device> Resident for Session<D> {
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
         self.checked()?;
-        let vocab = self.config().vocab;
-        let mut checks = Checks::new(vocab);
-        checks.append(sequence, self.held(sequence), tokens, 0);
-        if let LogitSink::Last(out) = &logits {
-            checks.last_logits(out.len(), tokens.len());
-        }
+        let mut checks = Checks::new(self.config().vocab);
+        checks.prompt(sequence, self.held(sequence), tokens, &logits);
         checks.finish()?;
         self.fits_plan(sequence)?;
         self.tiles(sequence, tokens, &mut logits, cancel)
@@ -57,10 +53,7 @@ impl<D: Device> Resident for Session<D> {
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         self.checked()?;
         let mut checks = Checks::new(self.config().vocab);
-        for step in steps {
-            checks.append(step.sequence, self.held(step.sequence), &[step.token], 0);
-        }
-        checks.once(steps);
+        checks.steps(steps, |sequence| self.held(sequence), 0);
         checks.step_logits(logits.len(), steps.len());
         checks.finish()?;
         steps.iter().try_for_each(|step| self.fits_plan(step.sequence))?;

@@ -260,6 +260,18 @@ fn a_reply_is_reused_when_the_next_prompt_contains_it() {
 }
 
 #[test]
+fn a_reply_by_another_path_than_prompts_is_taken_in_anew() {
+    let kind = fake::Kind { two_paths: true, ..fake::Kind::default() };
+    let (engine, _) = fake::engine_of(kind, VOCAB, mixing);
+    let mut conversation = engine.conversation();
+    let first = conversation.generate(seeded(&[1, 2])).unwrap().reply().unwrap();
+    let prompt = [&[1, 2][..], &first.ids, &[3]].concat();
+    let warm = conversation.generate(seeded(&prompt)).unwrap().reply().unwrap();
+    let cold = engine.generate(seeded(&prompt)).unwrap().reply().unwrap();
+    assert_eq!((warm.ids, warm.done.usage.cached_tokens), (cold.ids, 2));
+}
+
+#[test]
 fn generations_that_take_turns_do_not_disturb_each_other() {
     let (engine, _) = fake::engine(VOCAB, &[], mixing);
     let prompts: [&[u32]; 3] = [&[1], &[2, 3, 4, 5, 6, 7], &[8, 8]];

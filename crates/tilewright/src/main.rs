@@ -11,10 +11,14 @@ mod exit;
 mod flags;
 mod interrupt;
 mod memory;
+#[cfg(unix)]
+mod raw;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    raw::fail_writes_past_the_limit();
     match cli::parse() {
         Ok(cli) => exit::run(cli),
         Err(error) => exit::usage(&error, cli::asks_for_json()),

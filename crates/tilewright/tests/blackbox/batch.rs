@@ -49,12 +49,14 @@ fn replies_keep_the_order_and_a_stopped_batch_goes_on() {
     let texts = |lines: &[Value]| lines.iter().map(|line| line["ids"].clone()).collect::<Vec<_>>();
     assert_eq!(texts(&again), texts(&whole));
 
-    // What belongs to another batch is not touched.
-    fs::write(&input, PROMPTS.replace("\"a\"", "\"z\"")).unwrap();
+    // What belongs to another batch is not touched, be it by an id or by a prompt.
     let before = fs::read_to_string(&output).unwrap();
-    let refused = tilewright(&args).refusal();
-    assert_eq!(refused["code"], "output_exists");
-    assert_eq!(fs::read_to_string(&output).unwrap(), before);
+    for (from, to) in [("\"a\"", "\"z\""), ("The dog", "The fox")] {
+        fs::write(&input, PROMPTS.replace(from, to)).unwrap();
+        let refused = tilewright(&args).refusal();
+        assert_eq!(refused["code"], "output_exists");
+        assert_eq!(fs::read_to_string(&output).unwrap(), before);
+    }
 }
 
 #[test]

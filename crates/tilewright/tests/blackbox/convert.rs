@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{root, tilewright};
+use crate::harness::{program_after, root, tilewright};
 
 const FIXTURE: &str = "crates/model/tests/fixtures/qwen3-tiny";
 
@@ -84,4 +84,16 @@ fn the_fixed_form_is_refused_for_any_other_shape() {
     let refusal = convert(out.to_str().unwrap(), &["--fixed", "--json"]).refusal();
     assert_eq!(refusal["code"], "fixed_shape_mismatch");
     assert!(refusal["findings"].as_array().unwrap().len() > 3, "{refusal}");
+}
+
+#[test]
+fn a_limit_of_file_size_is_refused_by_name_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("pair");
+    let args = ["convert", "-m", FIXTURE, "-o", out.to_str().unwrap(), "--json"];
+    let output = program_after("ulimit -f 16", &folder).current_dir(root()).args(args).output().unwrap();
+    let refusal = crate::harness::Outcome::from(output).refusal();
+    assert_eq!(refusal["code"], "file_unwritable");
+    let left: Vec<_> = fs::read_dir(&out).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [] as [std::path::PathBuf; 0]);
 }

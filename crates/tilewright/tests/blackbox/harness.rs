@@ -47,7 +47,17 @@ impl From<Output> for Outcome {
 
 /// The program with no variable of ours set and a home of its own, so that no test sees what another left there.
 pub(crate) fn program(home: &TempDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    apart(Command::new(env!("CARGO_BIN_EXE_tilewright")), home)
+}
+
+/// The program after `line` of a shell, such as a limit that the program is to meet.
+pub(crate) fn program_after(line: &str, home: &TempDir) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{line}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tilewright")]);
+    apart(shell, home)
+}
+
+fn apart(mut command: Command, home: &TempDir) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TILEWRIGHT_") {
             command.env_remove(name);

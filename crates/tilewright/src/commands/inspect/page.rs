@@ -54,7 +54,11 @@ fn shape(page: &mut Page, inspection: &Inspection) {
     let facts: Vec<&str> = facts.into_iter().filter_map(|(is, text)| is.then_some(text)).collect();
     page.line("", format!("SwiGLU {}, epsilon {:e}{}", config.intermediate, config.norm_eps, list(&facts)));
     page.line("rope", format!("base {}, {}", config.rope.theta, scaling(&config.rope.scaling)));
-    page.line("positions", config.max_positions);
+    let origin = match inspection.prompt_tokens {
+        Some(_) => ": the most of this format, which does not state the model's own",
+        None => "",
+    };
+    page.line("positions", format!("{}{origin}", config.max_positions));
     if let Some(parameters) = inspection.parameters {
         page.line("parameters", parameters);
     }

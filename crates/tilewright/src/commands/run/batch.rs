@@ -2,7 +2,7 @@
 //!
 //! Replies are made many at once and written in the order of the prompts, each as one whole line. Started again with the same
 //! files, lines that are whole are kept and the rest is made; a line cut by a kill is made again. So nothing is lost, twice or
-//! out of order, however often it was stopped.
+//! out of order, however often it was stopped. A reply carries the digest of its line: one to another prompt is never kept.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -10,6 +10,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tilewright_engine::{Cancel, Event, Request, Sampling, Scheduler, SchedulerOptions, Session as Reply};
 use tilewright_engine::{Code, Message, Refusal};
 
@@ -92,6 +93,7 @@ impl Batch {
                 };
                 object.insert("line".to_owned(), json!(line));
                 object.insert("id".to_owned(), id);
+                object.insert("line_sha256".to_owned(), json!(digest(lines[line])));
                 let text = format!("{}\n", Value::Object(object));
                 file.write_all(text.as_bytes()).map_err(|error| unwritable(&self.output, error))?;
                 done += 1;
@@ -135,9 +137,9 @@ fn open(path: &Path, lines: &[&str]) -> Result<(File, usize), Refusal> {
     let mut count = 0;
     for line in text[..whole].lines() {
         let found: Value = serde_json::from_str(line).map_err(|error| other(error.to_string()))?;
-        let id = lines.get(count).map(|line| id_of(line));
-        if found["line"] != json!(count) || Some(&found["id"]) != id.as_ref() {
-            return Err(other(format!("line {count} is of another batch")));
+        let prompt = lines.get(count).map(|line| json!(digest(line)));
+        if found["line"] != json!(count) || Some(&found["line_sha256"]) != prompt.as_ref() {
+            return Err(other(format!("line {count} answers another prompt")));
         }
         count += 1;
     }
@@ -146,9 +148,9 @@ fn open(path: &Path, lines: &[&str]) -> Result<(File, usize), Refusal> {
     Ok((file, count))
 }
 
-/// The id of a line, `null` where it has none.
-fn id_of(line: &str) -> Value {
-    serde_json::from_str::<Value>(line).map_or(Value::Null, |value| value["id"].clone())
+/// The digest of a line of prompts, by which its reply is known again.
+fn digest(line: &str) -> String {
+    Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The id and prompt of a line.

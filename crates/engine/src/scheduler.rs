@@ -33,6 +33,7 @@ use tilewright_model::{Code, Finding, Refusal};
 
 use crate::draft::Draft;
 use crate::request::Checked;
+use crate::sampling::SamplingSet;
 use crate::{Cancel, Engine, Event, Request};
 
 use self::core::Core;
@@ -165,8 +166,8 @@ impl Scheduler {
     /// Those of [`Engine::generate`], and `queue_full`: nothing is done then.
     pub fn open(&self, request: Request) -> Result<Session, Refusal> {
         let (events, received) = channel();
-        let cancel = self.open_with(request, move |event| events.send(event).is_ok())?;
-        Ok(Session::new(received, cancel))
+        let (cancel, sampling) = self.enter(request, Box::new(move |event| events.send(event).is_ok()))?;
+        Ok(Session::new(received, cancel, sampling))
     }
 
     /// Opens a session whose events go to `sink`, on the scheduler's thread: it must not wait. When it returns `false` nobody
@@ -177,18 +178,23 @@ impl Scheduler {
     /// As [`open`](Self::open).
     pub fn open_with(
         &self,
-        mut request: Request,
+        request: Request,
         sink: impl FnMut(Result<Event, Refusal>) -> bool + Send + 'static,
     ) -> Result<Cancel, Refusal> {
+        Ok(self.enter(request, Box::new(sink))?.0)
+    }
+
+    /// Hands a request to the thread; what cancels it, and the sampling settings in effect.
+    fn enter(&self, mut request: Request, sink: Sink) -> Result<(Cancel, SamplingSet), Refusal> {
         request.cancel = request.cancel.child();
         let cancel = request.cancel.clone();
         let checked = Checked::new(request, &self.engine.facts(self.engine.plan().context))?;
         let seat = self.seat()?;
         let mut draft = Draft::new(&self.engine, checked)?;
         draft.start();
-        let sink: Sink = Box::new(sink);
+        let sampling = draft.sampling().clone();
         self.tell(Command::Open(Box::new(Job::new(draft, sink, seat))))?;
-        Ok(cancel)
+        Ok((cancel, sampling))
     }
 
     /// Does work on the scheduler's thread between its steps: `work` is called once a step until it returns `true`.

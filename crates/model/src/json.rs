@@ -10,13 +10,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 
 /// An object, in the order of its text.
-pub(crate) type Object = Map<String, Value>;
+pub type Object = Map<String, Value>;
 
 /// Parses a text whose outermost value is an object.
 ///
 /// # Errors
 /// A sentence saying what is wrong and where.
-pub(crate) fn object(text: &[u8]) -> Result<Object, String> {
+pub fn object(text: &[u8]) -> Result<Object, String> {
     match value(text)? {
         Value::Object(map) => Ok(map),
         other => Err(format!("a JSON object expected, {} found", kind(&other))),
@@ -27,7 +27,7 @@ pub(crate) fn object(text: &[u8]) -> Result<Object, String> {
 ///
 /// # Errors
 /// A sentence saying what is wrong and where.
-pub(crate) fn value(text: &[u8]) -> Result<Value, String> {
+pub fn value(text: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(text).map_err(|e| format!("not UTF-8: {e}"))?;
     serde_json::from_str::<Once>(text).map(|v| v.0).map_err(|e| e.to_string())
 }

@@ -14,7 +14,7 @@ pub mod fixed_arm;
 pub mod fuzz;
 mod generation;
 mod inspect;
-mod json;
+pub mod json;
 pub mod manifest;
 mod parameters;
 pub mod reference;

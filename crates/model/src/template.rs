@@ -2,8 +2,8 @@
 //!
 //! A chat template is a Jinja program published with a model. It is rendered as the reference does it: the settings,
 //! functions and filters of Hugging Face, byte for byte. Constructs that cannot work are refused when the template is
-//! loaded, with their line ([`Code::TemplateInvalid`]); so is what it raises while rendering. Work, memory and
-//! nesting of a template are bounded.
+//! loaded, with their line ([`Code::TemplateInvalid`]); so is what it raises while rendering. Work, memory, nesting and
+//! time of a template are bounded.
 //!
 //! [`Prompt`] is the rendered text with the places that came from messages, so that
 //! [`Tokenizer::encode_chat`] gives control ids only where the template wrote them; `docs/chat-templates.md` tells
@@ -25,6 +25,8 @@ mod tests;
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use minijinja::Environment;
@@ -35,6 +37,7 @@ pub use self::message::{ChatRole, Message};
 pub use self::prompt::Prompt;
 
 use self::environment::NAME;
+use self::limits::Lost;
 use self::shield::Shield;
 use crate::{Checkpoint, Code, Finding, NamedTokens, Refusal, Tokenizer};
 
@@ -72,6 +75,14 @@ impl Default for RenderArgs {
 /// A chat template, ready to render.
 #[derive(Debug)]
 pub struct ChatTemplate {
+    compiled: Arc<Compiled>,
+    /// Whether a rendering went on for ever once. It still does, so there is no second one.
+    endless: AtomicBool,
+}
+
+/// What renderings share.
+#[derive(Debug)]
+struct Compiled {
     place: String,
     source: String,
     env: Environment<'static>,
@@ -92,26 +103,28 @@ impl ChatTemplate {
             let expected = format!("at most {} bytes", limits::SOURCE);
             return Err(invalid(vec![Finding::new("template", expected, source.len())]));
         }
-        let compile = || {
+        let text = source.clone();
+        let compile = move || {
             let mut env = environment::environment()?;
-            env.add_template_owned(NAME, source.clone())?;
-            let audit = audit::audit(&source, &env);
+            env.add_template_owned(NAME, text.clone())?;
+            let audit = audit::audit(&text, &env);
             Ok((env, audit))
         };
         let (env, audit) = limits::with_stack(source.len(), 0, compile)
-            .map_err(|message| invalid(vec![Finding::new("template", "room to compile it", message)]))?
+            .map_err(|lost| invalid(vec![Finding::new("template", "room and time to compile it", lost)]))?
             .map_err(|error: minijinja::Error| invalid(vec![finding(&error)]))?;
         if !audit.findings.is_empty() {
             return Err(invalid(audit.findings));
         }
-        Ok(Self {
+        let compiled = Arc::new(Compiled {
             place: place.to_owned(),
             source,
             env,
             examined: audit.examined,
             edges: shield::edges(tokenizer.control_texts()),
             named: tokenizer.named().clone(),
-        })
+        });
+        Ok(Self { compiled, endless: AtomicBool::new(false) })
     }
 
     /// The template of a checkpoint, `None` if it has none. [`TemplateSource`](crate::TemplateSource) tells which of
@@ -138,12 +151,17 @@ impl ChatTemplate {
 
     /// Where the template came from.
     pub fn place(&self) -> &str {
-        &self.place
+        &self.compiled.place
     }
 
     /// The text of the template.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.compiled.source
+    }
+
+    /// Whether its text names the variable at all: what it never looks at cannot be meant.
+    pub fn names(&self, variable: &str) -> bool {
+        self.compiled.source.contains(variable)
     }
 
     /// Renders a conversation.
@@ -153,19 +171,30 @@ impl ChatTemplate {
     /// [`Code::MessageInvalid`] when the arguments contradict each other;
     /// [`Code::ContentUnprotected`] when content cannot be told from template.
     pub fn render(&self, messages: &[Message], args: &RenderArgs) -> Result<Prompt, Refusal> {
-        self.check(messages, args)?;
+        let compiled = &self.compiled;
+        compiled.check(messages, args)?;
+        let lost = |lost| {
+            let finding = Finding::new("template", "room and time to render it", lost);
+            Refusal::with_findings(Code::TemplateInvalid, vec![finding]).at(&compiled.place)
+        };
+        if self.endless.load(Ordering::Relaxed) {
+            return Err(lost(Lost::Endless));
+        }
         let data = data(messages, args);
         let fuel = limits::fuel(messages.len(), Value::Object(data.clone()).to_string().len());
-        let room = |message| {
-            let finding = Finding::new("template", "room to render it", message);
-            Refusal::with_findings(Code::TemplateInvalid, vec![finding]).at(&self.place)
-        };
-        limits::with_stack(self.source.len(), fuel, || self.render_here(messages, &data, args, fuel))
-            .map_err(room)?
+        let here = Arc::clone(compiled);
+        let (messages, args) = (messages.to_vec(), args.clone());
+        limits::with_stack(compiled.source.len(), fuel, move || here.render(&messages, &data, &args, fuel))
+            .inspect_err(|found| {
+                self.endless.fetch_or(*found == Lost::Endless, Ordering::Relaxed);
+            })
+            .map_err(lost)?
     }
+}
 
+impl Compiled {
     /// Renders on this thread.
-    fn render_here(
+    fn render(
         &self,
         messages: &[Message],
         data: &Map<String, Value>,

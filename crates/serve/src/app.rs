@@ -33,7 +33,7 @@ impl Default for ServeOptions {
             name: "tilewright".to_owned(),
             template: None,
             api_key: None,
-            body_limit: 8 << 20,
+            body_limit: 2 << 20,
             keep_alive: Duration::from_secs(10),
             scheduler: SchedulerOptions::default(),
         }
@@ -107,6 +107,19 @@ impl App {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Whether a request is to get no more of its body: the server shuts down.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Whether replies run or wait.
+    pub(crate) fn is_replying(&self) -> bool {
+        self.ready.get().is_some_and(|ready| {
+            let load = ready.scheduler.load();
+            load.running + load.waiting > 0
+        })
+    }
+
     /// The model, if it can answer.
     ///
     /// # Errors
@@ -116,7 +129,7 @@ impl App {
             let refusal = Refusal::new(Code::ServerUnavailable, "server", "one that is ready", got);
             Failure::from(refusal)
         };
-        if self.stopping.load(Ordering::Relaxed) {
+        if self.is_stopping() {
             return Err(unavailable("one that shuts down"));
         }
         self.ready.get().cloned().ok_or_else(|| unavailable("one that loads its model"))

@@ -1,30 +1,64 @@
 //! A request's body: read within its limit, then field by field, so that none is overlooked.
 
-use axum::body::{Body, to_bytes};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tilewright_engine::{Code, Finding, Refusal};
 
 use crate::app::App;
 use crate::error::Failure;
 
-/// Reads a body as a JSON object.
+/// How often a body that waits is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Time in which a client sends some more of its body.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Unknown fields that are named; how many more there are is said.
+const NAMED: usize = 16;
+
+/// Reads a body as a JSON object, in which a key may be stated once.
 ///
 /// # Errors
-/// `body_too_large`, `request_invalid`.
+/// `body_too_large`, `request_invalid`, `server_unavailable`.
 pub(crate) async fn read(app: &App, body: Body) -> Result<Fields, Failure> {
-    let limit = app.options.body_limit;
-    let too_large = |_| {
-        Refusal::new(
-            Code::BodyTooLarge,
-            "body",
-            format!("at most {limit} bytes"),
-            "more, or a broken connection",
-        )
-    };
-    let bytes = to_bytes(body, limit).await.map_err(too_large)?;
-    let value = serde_json::from_slice(&bytes)
+    let bytes = whole(app, body).await?;
+    let value = tilewright_model::json::value(&bytes)
         .map_err(|error| Refusal::new(Code::RequestInvalid, "body", "a JSON object", error))?;
     Ok(Fields::open("", value)?)
+}
+
+/// A body to its end. One that says that it is too large is not waited for.
+async fn whole(app: &App, body: Body) -> Result<Vec<u8>, Refusal> {
+    let limit = app.options.body_limit;
+    let too_large = |got| Refusal::new(Code::BodyTooLarge, "body", format!("at most {limit} bytes"), got);
+    let cut = |got: &str| Refusal::new(Code::RequestInvalid, "body", "all of what was announced", got);
+    let least = body.size_hint().lower();
+    if least > limit as u64 {
+        return Err(too_large(least.to_string()));
+    }
+    let (mut stream, mut bytes, mut patience) = (body.into_data_stream(), Vec::new(), PATIENCE);
+    loop {
+        match tokio::time::timeout(GLANCE, stream.next()).await {
+            Ok(None) => return Ok(bytes),
+            Ok(Some(Ok(part))) if part.len() > limit - bytes.len() => {
+                return Err(too_large("more".to_owned()));
+            }
+            Ok(Some(Ok(part))) => {
+                bytes.extend_from_slice(&part);
+                patience = PATIENCE;
+            }
+            Ok(Some(Err(_))) => return Err(cut("less, or chunks that are none")),
+            Err(_) if app.is_stopping() => {
+                let got = "one that shuts down";
+                return Err(Refusal::new(Code::ServerUnavailable, "server", "one that is ready", got));
+            }
+            Err(_) if patience <= GLANCE => return Err(cut("no more of it for too long")),
+            Err(_) => patience -= GLANCE,
+        }
+    }
 }
 
 /// An object whose fields are taken one by one. `null` counts as absent. Findings are gathered, and what nobody took is one
@@ -133,9 +167,19 @@ impl Fields {
     }
 
     fn finish(mut self) -> Vec<Finding> {
-        let left: Vec<String> = self.map.keys().map(|key| self.at(key)).collect();
-        let unknown = |what| Finding::new(what, "a field that docs/server.md lists", "an unknown one");
-        self.findings.extend(left.into_iter().map(unknown));
+        let unknown = |key: &str| {
+            let what = self.at(&cut(key.to_owned()));
+            Finding::new(what, "a field that docs/server.md lists for this endpoint", "an unknown one")
+        };
+        let named: Vec<Finding> = self.map.keys().take(NAMED).map(|key| unknown(key)).collect();
+        self.findings.extend(named);
+        if let more @ 1.. = self.map.len().saturating_sub(NAMED) {
+            self.findings.push(Finding::new(
+                "fields",
+                "none that is unknown",
+                format!("{more} more of them"),
+            ));
+        }
         self.findings
     }
 
@@ -150,7 +194,11 @@ impl Fields {
 
 /// A value in a few words.
 pub(crate) fn brief(value: &Value) -> String {
-    let text = value.to_string();
+    cut(value.to_string())
+}
+
+/// A text as far as a message has room for it.
+fn cut(text: String) -> String {
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

@@ -68,7 +68,7 @@ impl Conversation {
     /// what is asked.
     pub(crate) fn render(&self, ready: &Ready) -> Result<Prompt, Refusal> {
         let template = ready.template()?;
-        let lacks = |what: &str| !template.source().contains(what);
+        let lacks = |what: &str| !template.names(what);
         if !self.args.tools.is_empty() && lacks("tools") {
             let expected = "none: the model's chat template has no place for them";
             return Err(Refusal::new(Code::RequestInvalid, "tools", expected, self.args.tools.len()));
@@ -76,6 +76,11 @@ impl Conversation {
         if self.args.enable_thinking == Some(true) && lacks("enable_thinking") {
             let expected = "false: the model's chat template knows no such switch";
             return Err(Refusal::new(Code::RequestInvalid, "enable_thinking", expected, true));
+        }
+        if let Some(name) = self.args.extra.keys().find(|name| lacks(name)) {
+            let what = format!("chat_template_kwargs.{name}");
+            let expected = "a variable that the model's chat template reads";
+            return Err(Refusal::new(Code::RequestInvalid, what, expected, "another one"));
         }
         template.render(&self.messages, &self.args)
     }

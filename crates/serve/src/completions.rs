@@ -40,6 +40,7 @@ pub(crate) fn inputs(fields: &mut Fields, key: &str) -> Vec<Input> {
     let Some(value) = fields.needed(key, taken) else { return Vec::new() };
     let found = match &value {
         Value::String(text) => Some(vec![Input::Text(text.clone())]),
+        Value::Array(list) if list.is_empty() => None,
         Value::Array(list) if list.iter().all(Value::is_string) => {
             Some(list.iter().filter_map(|text| Some(Input::Text(text.as_str()?.to_owned()))).collect())
         }

@@ -73,7 +73,12 @@ fn authorize(app: &App, request: &Request) -> Result<(), Refusal> {
         return Ok(());
     }
     let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    match given.and_then(|value| value.strip_prefix("Bearer ")) {
+    // The scheme's letters may be of either case.
+    let bearer = |value: &'_ str| {
+        let (scheme, key) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("Bearer").then(|| key.trim_start().to_owned())
+    };
+    match given.and_then(bearer) {
         Some(given) if same(given.as_bytes(), key.as_bytes()) => Ok(()),
         given => {
             let got = if given.is_some() { "another key" } else { "none" };

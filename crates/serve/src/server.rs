@@ -10,10 +10,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::app::{App, ServeOptions};
+use crate::connections;
 use crate::router::router;
 
 /// How often the owner's flag is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// Time after the last reply for clients to take its end. Who has sent only a part of a request is not waited for longer.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// A server that listens. Dropping it ends it at once; [`wait`](Self::wait) lets it finish what runs.
 pub struct Server {
@@ -46,10 +50,7 @@ impl Server {
         let routes = router(&app);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(unavailable)?;
-            let serve = axum::serve(listener, routes).with_graceful_shutdown(async move {
-                let _ = stopped.await;
-            });
-            Ok::<_, Refusal>(tokio::spawn(serve.into_future()))
+            Ok::<_, Refusal>(tokio::spawn(connections::serve(listener, routes, stopped)))
         })?;
         Ok(Self { app, address, stop: Some(stop), served, runtime })
     }
@@ -88,8 +89,20 @@ impl Server {
             drop(stop.take());
             let lost =
                 |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "one that stays", error);
-            served.await.map_err(std::io::Error::other).flatten().map_err(lost)
+            tokio::select! {
+                served = served => served.map_err(std::io::Error::other).flatten().map_err(lost),
+                () = idle(app) => Ok(()),
+            }
         })
+    }
+}
+
+/// Waits until no reply has run for [`LINGER`].
+async fn idle(app: &App) {
+    let mut quiet = Duration::ZERO;
+    while quiet < LINGER {
+        tokio::time::sleep(GLANCE).await;
+        quiet = if app.is_replying() { Duration::ZERO } else { quiet + GLANCE };
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::keywords;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, SimpleVob, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
@@ -43,6 +44,7 @@ impl Grammars {
         mut schema: Value,
         reasoning: Reasoning,
     ) -> Result<Arc<dyn Grammar>, Refusal> {
+        keywords::check(&schema)?;
         compact(&mut schema);
         self.rules(TopLevelGrammar::from_json_schema(schema), reasoning)
     }
@@ -80,8 +82,11 @@ pub(crate) fn compact(schema: &mut Value) {
     }
 }
 
+/// The first line of what the grammar's engine says: its state comes after it.
 fn invalid(error: impl fmt::Display) -> Refusal {
-    Refusal::new(Code::GrammarInvalid, "response_format or tools", "a schema that can be enforced", error)
+    let said = error.to_string();
+    let said = said.lines().next().unwrap_or_default();
+    Refusal::new(Code::GrammarInvalid, "response_format or tools", "a schema that can be enforced", said)
 }
 
 fn factory(engine: &Engine) -> Result<Arc<ParserFactory>, Refusal> {

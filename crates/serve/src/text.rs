@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 use tilewright_engine::{Code, Refusal, Specials, Tokenizer};
+use tokio::sync::Semaphore;
 
 use crate::app::{App, Ready};
 use crate::body::{Fields, read};
@@ -31,6 +32,9 @@ pub(crate) fn tokenizer(ready: &Ready) -> Result<&Tokenizer, Refusal> {
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Failure> {
+    // Memory for a long text many times over is not given to many at once.
+    static PLACES: Semaphore = Semaphore::const_new(4);
+    let _place = PLACES.acquire().await;
     let broken = |error| Refusal::new(Code::DeviceFailed, "request", "an end of its preparation", error);
     Ok(tokio::task::spawn_blocking(work).await.map_err(broken)??)
 }

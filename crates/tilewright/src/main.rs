@@ -18,7 +18,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(unix)]
-    raw::fail_writes_past_the_limit();
+    {
+        raw::fail_writes_past_the_limit();
+        raw::name_bus_errors();
+    }
     match cli::parse() {
         Ok(cli) => exit::run(cli),
         Err(error) => exit::usage(&error, cli::asks_for_json()),

@@ -48,6 +48,20 @@ impl Key {
     }
 }
 
+/// Whether `stem` is the name of such a file without its ending.
+pub(super) fn is_stem(stem: &str) -> bool {
+    let hex = |text: &str, length: usize| {
+        text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let mut parts = stem.split('-');
+    let [digest, format, packing, None] = [parts.next(), parts.next(), parts.next(), parts.next()] else {
+        return false;
+    };
+    digest.is_some_and(|part| hex(part, 32))
+        && format.is_some_and(|part| WeightFormat::ALL.iter().any(|format| format.name() == part))
+        && packing.is_some_and(|part| hex(part, 8))
+}
+
 /// What names the way of packing: a digest of what it makes of a small model. So a change of layout, of rounding or of
 /// which tensors lie together in a matrix makes every older file foreign, and no version number can be forgotten.
 fn packing(format: WeightFormat, (isa, pool): (Isa, &Pool)) -> Result<u128, Refusal> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tilewright_backend::{Progress, Stage};
 
-use super::key::Key;
+use super::key::{self, Key};
 use super::{PIECE, checksum};
 use crate::pool::Pool;
 use crate::weights::Weights;
@@ -85,10 +85,19 @@ fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let partial = entry.file_type().is_ok_and(|kind| kind.is_file())
-            && path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes());
+            && entry.file_name().to_str().is_some_and(is_partial);
         if partial && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
             // Another process may have been faster, or may not let us; neither matters.
             let _ = fs::remove_file(&path);
         }
     }
+}
+
+/// Whether `name` is one that [`Partial::create`] gives: `DIGEST-FORMAT-PACKING.packed.PROCESS-NUMBER.partial`. A folder may
+/// hold other people's partial files, too.
+fn is_partial(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.strip_suffix(PARTIAL).and_then(|name| name.split_once(".packed.")).is_some_and(|(kept, by)| {
+        key::is_stem(kept) && by.split_once('-').is_some_and(|(p, n)| digits(p) && digits(n))
+    })
 }

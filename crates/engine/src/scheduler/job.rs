@@ -38,13 +38,14 @@ pub(super) struct Job {
     /// Whether it ran before and gave its memory back.
     pub(super) again: bool,
     sink: Sink,
-    _seat: Seat,
+    /// Given back before the end is told, so that who hears of it finds the place free.
+    seat: Option<Seat>,
 }
 
 impl Job {
     pub(super) fn new(draft: Draft, sink: Sink, seat: Seat) -> Self {
         let ids = draft.request().prompt.clone();
-        Self { draft, ids, order: 0, again: false, sink, _seat: seat }
+        Self { draft, ids, order: 0, again: false, sink, seat: Some(seat) }
     }
 
     /// Positions its sequence may come to need.
@@ -67,6 +68,9 @@ impl Job {
     /// Hands over what is ready.
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.draft.pop() {
+            if matches!(event, Event::Done(_)) {
+                self.seat = None;
+            }
             if !(self.sink)(Ok(event)) {
                 self.draft.cancel().cancel();
             }
@@ -77,6 +81,7 @@ impl Job {
     pub(super) fn fail(&mut self, refusal: Refusal) {
         if !self.draft.ended() {
             self.draft.abandon();
+            self.seat = None;
             (self.sink)(Err(refusal));
         }
     }

@@ -4,6 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use tilewright_model::{Code, Refusal};
 
+use crate::sampling::SamplingSet;
 use crate::{Cancel, Event, Reply};
 
 /// The events of one reply, as they come: `next` waits for the next one.
@@ -14,11 +15,21 @@ use crate::{Cancel, Event, Reply};
 pub struct Session {
     events: Option<Receiver<Result<Event, Refusal>>>,
     cancel: Cancel,
+    sampling: SamplingSet,
 }
 
 impl Session {
-    pub(super) fn new(events: Receiver<Result<Event, Refusal>>, cancel: Cancel) -> Self {
-        Self { events: Some(events), cancel }
+    pub(super) fn new(
+        events: Receiver<Result<Event, Refusal>>,
+        cancel: Cancel,
+        sampling: SamplingSet,
+    ) -> Self {
+        Self { events: Some(events), cancel, sampling }
+    }
+
+    /// The sampling settings in effect, the seed included.
+    pub fn sampling(&self) -> &SamplingSet {
+        &self.sampling
     }
 
     /// Ends the reply if it has not ended. Closing again changes nothing.

@@ -19,6 +19,10 @@ pub(crate) enum Bytes {
 impl Bytes {
     /// Maps a file. Nothing is read until it is looked at.
     pub(crate) fn map(path: &Path) -> std::io::Result<Self> {
+        // A pipe would be waited for.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(std::io::Error::other("not a regular file"));
+        }
         let file = File::open(path)?;
         if file.metadata()?.len() == 0 {
             return Ok(Self::Held(Cow::Borrowed(&[])));

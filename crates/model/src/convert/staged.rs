@@ -68,7 +68,12 @@ impl Reserved {
         let reserved = Self {};
         for entry in std::fs::read_dir(dir).map_err(|e| unwritable(dir, &e))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let left = |of: &str| name.starts_with(&format!(".{of}.")) && name.ends_with(PARTIAL);
+            // Just what `Staged::create` makes: others may have partial files there.
+            let left = |of: &str| {
+                let process =
+                    name.strip_prefix(&format!(".{of}.")).and_then(|rest| rest.strip_suffix(PARTIAL));
+                process.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
+            };
             if names.iter().any(|of| left(of)) {
                 remove(&entry.path())?;
             }

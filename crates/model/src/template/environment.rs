@@ -169,8 +169,21 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
             let found = value.try_iter()?.position(|item| item == *wanted);
             found.map(Value::from).ok_or_else(|| missing("list", name))
         }
+        // A width of a billion would be made first and counted afterwards.
+        Some(text) if name == "format" && is_wide(text) => {
+            let message = format!("a width or precision of more than {} digits", limits::WIDTH_DIGITS);
+            Err(Error::new(ErrorKind::InvalidOperation, message))
+        }
         _ => pycompat::unknown_method_callback(state, value, name, args),
     }
+}
+
+/// Whether a replacement field of `text` has a number that is too long.
+fn is_wide(text: &str) -> bool {
+    let fields = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    fields
+        .flat_map(|(field, _)| field.split(|c: char| !c.is_ascii_digit()))
+        .any(|run| run.trim_start_matches('0').len() > limits::WIDTH_DIGITS)
 }
 
 fn string_method(text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {

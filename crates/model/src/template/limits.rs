@@ -1,9 +1,13 @@
 //! What a template may use: it is a program that somebody else wrote.
 //!
 //! The engine counts work and memory ([`fuel`]), but it walks nested expressions and nested values by recursion, so
-//! both need a stack for the deepest one that the limits allow.
+//! both need a stack for the deepest one that the limits allow. And what it does with a value in one instruction is not counted:
+//! joining a list to itself time after time makes a value that takes for ever to walk, so there is a [`TIME`] as well.
 
+use std::fmt;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
+use std::time::Duration;
 
 /// Bytes of a template. Published ones have a tenth of it.
 pub(super) const SOURCE: usize = 256 << 10;
@@ -20,6 +24,12 @@ const STACK_PER_BYTE: usize = 1 << 10;
 /// Stack for each unit of fuel: six or more units nest a value once.
 const STACK_PER_FUEL: usize = 128;
 
+/// Time for one rendering: a thousand times what a long conversation takes.
+const TIME: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 20 });
+
+/// Digits that a width or precision of `format` may have.
+pub(super) const WIDTH_DIGITS: usize = 4;
+
 /// Work for rendering a conversation of so many messages and bytes: one unit is an instruction, or 64 bytes made.
 /// A template that visits every message a few times takes about half of it.
 pub(super) fn fuel(messages: usize, bytes: usize) -> u64 {
@@ -27,21 +37,49 @@ pub(super) fn fuel(messages: usize, bytes: usize) -> u64 {
     u64::try_from(fuel).unwrap_or(u64::MAX)
 }
 
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// There is no memory for the stack.
+    Stack(String),
+    /// The engine panicked.
+    Panic,
+    /// No end within [`TIME`]. The thread goes on: nothing can stop it.
+    Endless,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stack(error) => f.write_str(error),
+            Self::Panic => f.write_str("the template engine panicked"),
+            Self::Endless => write!(f, "no end within {} seconds", TIME.as_secs()),
+        }
+    }
+}
+
 /// Does `work` on a thread with the stack that a template of so many bytes needs with this fuel.
 ///
 /// # Errors
-/// A message when there is no memory for the stack, or the engine panics.
-pub(super) fn with_stack<T: Send>(
+/// Why there is no result.
+pub(super) fn with_stack<T: Send + 'static>(
     source: usize,
     fuel: u64,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, String> {
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Lost> {
     let for_values = usize::try_from(fuel).unwrap_or(usize::MAX).saturating_mul(STACK_PER_FUEL);
     let stack = source.saturating_mul(STACK_PER_BYTE).saturating_add(BASE_STACK).saturating_add(for_values);
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("chat template".to_owned()).stack_size(stack);
-        let running =
-            thread.spawn_scoped(scope, work).map_err(|error| format!("{stack} bytes of stack: {error}"))?;
-        running.join().map_err(|_| "the template engine panicked".to_owned())
+    let (done, result) = sync_channel(1);
+    thread::Builder::new()
+        .name("chat template".to_owned())
+        .stack_size(stack)
+        .spawn(move || {
+            // Nobody takes a result that comes too late.
+            let _ = done.send(work());
+        })
+        .map_err(|error| Lost::Stack(format!("{stack} bytes of stack: {error}")))?;
+    result.recv_timeout(TIME).map_err(|error| match error {
+        RecvTimeoutError::Timeout => Lost::Endless,
+        RecvTimeoutError::Disconnected => Lost::Panic,
     })
 }

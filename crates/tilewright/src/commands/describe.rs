@@ -148,6 +148,10 @@ pub(crate) fn sampling(set: &SamplingSet) -> String {
     if !set.is_greedy() {
         parts.push(format!("seed {}", value(&set.seed)));
     }
+    let idle = set.without_effect();
+    if !idle.is_empty() {
+        parts.push(format!("without effect: {}", idle.join(" ")));
+    }
     parts.join(", ")
 }
 
@@ -173,6 +177,7 @@ pub(crate) fn sampling_json(set: &SamplingSet) -> Value {
         "frequency_penalty": pair(&set.frequency_penalty),
         "logit_bias": bias,
         "seed": pair(&set.seed),
+        "without_effect": set.without_effect(),
     })
 }
 

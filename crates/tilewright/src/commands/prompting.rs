@@ -1,7 +1,7 @@
 //! From a prompt as it was given to the ids the model takes.
 
 use tilewright_engine::ReasoningSplitter;
-use tilewright_model::{ChatRole, ChatTemplate, Message, Refusal, RenderArgs};
+use tilewright_model::{ChatRole, ChatTemplate, Code, Finding, Message, Refusal, RenderArgs};
 
 use crate::commands::session::Session;
 use crate::console::Console;
@@ -86,6 +86,15 @@ impl Chat {
             Some((text, place)) => ChatTemplate::new(&text, tokenizer, &place)?,
             None => session.engine.template()?,
         };
+        let mut unread = Vec::new();
+        if choice.enable_thinking == Some(true) && !template.names("enable_thinking") {
+            unread.push(Finding::new("--thinking", "off: the chat template knows no such switch", "on"));
+        }
+        for name in choice.arguments.keys().filter(|name| !template.names(name)) {
+            let expected = "a variable that the chat template reads";
+            unread.push(Finding::new(format!("--template-arg {name}"), expected, "another one"));
+        }
+        Refusal::check(Code::RequestInvalid, unread)?;
         console.notice("template", template.place());
         let args = RenderArgs {
             enable_thinking: choice.enable_thinking,

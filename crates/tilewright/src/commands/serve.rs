@@ -31,11 +31,11 @@ pub(crate) struct ServeArgs {
     port: u16,
 
     /// Name of the model for clients [default: that of its folder]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = visible)]
     served_name: Option<String>,
 
     /// Key that every request but /health must carry; better given by the variable, which other users cannot see
-    #[arg(long, value_name = "KEY", help_heading = "Server")]
+    #[arg(long, value_name = "KEY", help_heading = "Server", value_parser = visible)]
     api_key: Option<String>,
 
     /// Jinja file to use in place of the model's chat template
@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
     chat_template: Option<PathBuf>,
 
     /// Bytes of a request's body at most
-    #[arg(long, value_name = "N", default_value = "8388608", help_heading = "Server")]
+    #[arg(long, value_name = "N", default_value = "2097152", help_heading = "Server")]
     body_limit: NonZeroUsize,
 
     /// Seconds after which a silent stream says that it is alive
@@ -59,7 +59,7 @@ pub(crate) struct ServeArgs {
     queue: usize,
 
     /// MiB that keys and values may take [default: half of what the machine has left, on the CPU]
-    #[arg(long, value_name = "N", help_heading = "Scheduling")]
+    #[arg(long, value_name = "N", help_heading = "Scheduling", value_parser = clap::value_parser!(u64).range(..=1 << 40))]
     kv_mib: Option<u64>,
 
     /// Prompt tokens taken in between two tokens of running replies
@@ -75,6 +75,15 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+/// A text of characters that can be seen, at least one: a key of none would lock everybody out.
+fn visible(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty".to_owned()),
+        text if text.chars().any(char::is_control) => Err("it has a control character".to_owned()),
+        text => Ok(text.to_owned()),
+    }
 }
 
 impl ServeArgs {

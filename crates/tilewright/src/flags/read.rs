@@ -1,10 +1,13 @@
 //! Text from files and standard input.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use tilewright_model::{Code, Refusal};
+
+/// Bytes that a text may have: far more than any context holds, and an end to what has none.
+const LIMIT: u64 = 1 << 30;
 
 /// Reads UTF-8 text from a file, or from standard input for `-`.
 ///
@@ -18,13 +21,21 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Refusal> {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, Refusal> {
+    let unreadable =
+        |expected: &str, got: String| Refusal::new(Code::FileUnreadable, name(path), expected, got);
+    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        io::stdin().lock().take(LIMIT + 1).read_to_end(&mut bytes)
     } else {
-        fs::read(path)
+        File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
     };
-    read.map_err(|error| Refusal::new(Code::FileUnreadable, name(path), "a readable file", error))
+    match read {
+        Err(error) => Err(unreadable("a readable file", error.to_string())),
+        Ok(_) if bytes.len() as u64 > LIMIT => {
+            Err(unreadable(&format!("at most {} MiB", LIMIT >> 20), "more".to_owned()))
+        }
+        Ok(_) => Ok(bytes),
+    }
 }
 
 fn name(path: &Path) -> String {

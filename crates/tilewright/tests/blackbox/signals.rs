@@ -9,7 +9,11 @@ use crate::harness::program;
 const ENDLESS: [&str; 8] = ["run", "-p", "Once upon a time", "--ignore-eos", "--seed", "1", "-t", "1"];
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -71,4 +75,15 @@ fn ctrl_c_with_no_reply_to_stop_leaves() {
     // Standard input is still open: only the second Ctrl-C can have ended it.
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drop(stdin);
+}
+
+/// A file that is shortened while it is mapped gives this signal.
+#[test]
+fn a_bus_error_says_what_happened() {
+    let child = started(&ENDLESS);
+    signal(&child, "-BUS");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.lines().last().unwrap().starts_with("refused: file_unreadable"), "{stderr}");
 }

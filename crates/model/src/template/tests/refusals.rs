@@ -124,3 +124,27 @@ fn arguments_that_contradict_each_other_are_refused() {
     let lost = render("nothing", &[assistant("x")], &args).unwrap_err();
     assert_refused(&lost, Code::MessageInvalid, &["continued"]);
 }
+
+/// Each value is made of the one before it, twice: to walk the last one takes 2^60 steps, which are not instructions.
+#[test]
+fn a_template_without_an_end_is_refused_and_not_begun_again() {
+    let source = "{% set ns = namespace(s=[1]) %}{% for i in range(60) %}{% set ns.s = ns.s + ns.s %}{% endfor %}{{ ns.s | length }}";
+    let template = template(source).unwrap();
+    for _ in 0..3 {
+        let refusal = template.render(&[user("x")], &RenderArgs::default()).unwrap_err();
+        assert_refused(&refusal, Code::TemplateInvalid, &["no end within"]);
+    }
+}
+
+#[test]
+fn a_width_of_a_billion_is_refused_before_it_is_made() {
+    for source in [
+        "{{ '{:>1000000000}'.format(1) }}",
+        "{{ 'a{0:.999999}'.format(1.5) }}",
+        "{{ '%1000000000s' | format(1) }}",
+    ] {
+        let refusal = render(source, &[user("x")], &RenderArgs::default()).unwrap_err();
+        assert_refused(&refusal, Code::TemplateInvalid, &["line 1"]);
+    }
+    assert_eq!(super::rendered("{{ '{:>8} 1234567'.format('ab') }}", ""), "      ab 1234567");
+}

@@ -17,7 +17,7 @@ pub(crate) enum Entry {
     Reset,
     /// `/system TEXT`, or `/system` alone to take it away.
     System(Option<String>),
-    /// `/exit`, Ctrl-D, or the end of the input.
+    /// `/exit`, `/quit`, Ctrl-D, or the end of the input.
     Exit,
     /// A slash and a word that is no command.
     Unknown(String),
@@ -91,7 +91,7 @@ fn command(line: &str) -> Entry {
     match (word, rest.is_empty()) {
         ("/help", true) => Entry::Help,
         ("/reset", true) => Entry::Reset,
-        ("/exit", true) => Entry::Exit,
+        ("/exit" | "/quit", true) => Entry::Exit,
         ("/system", empty) => Entry::System((!empty).then(|| rest.to_owned())),
         _ => Entry::Unknown(line.to_owned()),
     }

@@ -2,25 +2,27 @@
 //!
 //! Replies are made many at once and written in the order of the prompts, each as one whole line. Started again with the same
 //! files, lines that are whole are kept and the rest is made; a line cut by a kill is made again. So nothing is lost, twice or
-//! out of order, however often it was stopped. A reply carries the digest of its line: one to another prompt is never kept.
+//! out of order, however often it was stopped.
+
+mod replies;
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use tilewright_engine::{Cancel, Event, Request, Sampling, Scheduler, SchedulerOptions, Session as Reply};
-use tilewright_engine::{Code, Message, Refusal};
+use tilewright_engine::{Code, Message, OpenOptions, Refusal};
+use tilewright_model::json;
 
 use crate::commands::prompting::{Prompter, Rendered};
-use crate::commands::reply;
 use crate::commands::session::Session;
+use crate::commands::{describe, reply};
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::{Frame, Limits, ModelChoice, Prompt, Reasoning, TemplateChoice, read_text};
 use crate::interrupt::Interrupt;
+
+use replies::{Mark, Replies};
 
 /// What the arguments mean.
 pub(super) struct Batch {
@@ -53,14 +55,16 @@ impl Batch {
             ..self.limits.request(Vec::new(), self.sampling.clone(), cancel.clone())
         };
         request.check()?;
-        let (mut file, before) = open(&self.output, &lines)?;
+        let marks: Vec<Mark> = lines.iter().map(|line| Mark::of(line, &self.settings())).collect();
+        let mut replies = Replies::open(&self.output, &marks)?;
+        let before = replies.whole();
 
         let session = Session::open(self.model, console)?;
         let options =
             SchedulerOptions { parallel: self.parallel, queue: self.parallel, ..SchedulerOptions::default() };
         let scheduler = Scheduler::start(&session.engine, options)?;
         let guard = interrupt.guard(cancel);
-        let (mut running, mut refused) = (VecDeque::new(), 0);
+        let (mut running, mut refused) = (VecDeque::new(), replies.refused());
         {
             let bar = console.bar("replies");
             let mut prompter = Prompter::new(self.template.clone(), &session, console);
@@ -83,7 +87,7 @@ impl Batch {
                 let whole = reply.and_then(|(reply, rendered)| {
                     collect(reply, rendered, self.template.reasoning, &session)
                 });
-                let mut object = match whole {
+                let object = match whole {
                     Ok(None) => return Err(Failure::Interrupted),
                     Ok(Some(object)) => object,
                     Err(refusal) => {
@@ -91,17 +95,13 @@ impl Batch {
                         Map::from_iter([("refusal".to_owned(), json!(refusal))])
                     }
                 };
-                object.insert("line".to_owned(), json!(line));
-                object.insert("id".to_owned(), id);
-                object.insert("line_sha256".to_owned(), json!(digest(lines[line])));
-                let text = format!("{}\n", Value::Object(object));
-                file.write_all(text.as_bytes()).map_err(|error| unwritable(&self.output, error))?;
+                replies.append(&marks[line], id, object)?;
                 done += 1;
                 bar.report(done as u64, lines.len() as u64);
             }
         }
         drop(guard);
-        file.sync_all().map_err(|error| unwritable(&self.output, error))?;
+        replies.finish()?;
         let (all, output) = (lines.len(), self.output.display());
         console.notice(
             "done",
@@ -112,54 +112,24 @@ impl Batch {
         }
         if refused > 0 { Err(Failure::Negative) } else { Ok(()) }
     }
-}
 
-fn unwritable(path: &Path, error: impl std::fmt::Display) -> Refusal {
-    Refusal::new(Code::FileUnwritable, "replies", "a file that can be written", error).at(path.display())
-}
-
-/// Opens the file of replies after its last whole line; also, how many there are.
-fn open(path: &Path, lines: &[&str]) -> Result<(File, usize), Refusal> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|error| unwritable(path, error))?;
-    let mut text = String::new();
-    let other = |got: String| {
-        let expected = "a new file, or the one of this batch that was stopped";
-        Refusal::new(Code::OutputExists, "replies", expected, got).at(path.display())
-    };
-    file.read_to_string(&mut text).map_err(|error| other(error.to_string()))?;
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut count = 0;
-    for line in text[..whole].lines() {
-        let found: Value = serde_json::from_str(line).map_err(|error| other(error.to_string()))?;
-        let prompt = lines.get(count).map(|line| json!(digest(line)));
-        if found["line"] != json!(count) || Some(&found["line_sha256"]) != prompt.as_ref() {
-            return Err(other(format!("line {count} answers another prompt")));
-        }
-        count += 1;
+    /// Everything but the prompt that a reply depends on, as text of no particular form.
+    fn settings(&self) -> String {
+        let Self { frame, template, sampling, limits, logprobs, .. } = self;
+        let ModelChoice { source, options } = &self.model;
+        let OpenOptions { device, weights, context, .. } = options;
+        format!(
+            "{source:?} {device:?} {weights:?} {context:?} {frame:?} {template:?} {sampling:?} {limits:?} {logprobs:?}"
+        )
     }
-    file.set_len(whole as u64).map_err(|error| unwritable(path, error))?;
-    file.seek(std::io::SeekFrom::End(0)).map_err(|error| unwritable(path, error))?;
-    Ok((file, count))
-}
-
-/// The digest of a line of prompts, by which its reply is known again.
-fn digest(line: &str) -> String {
-    Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The id and prompt of a line.
 fn read(line: &str, frame: &Frame) -> (Value, Result<Prompt, Refusal>) {
     let invalid = |expected: &str, got: String| Refusal::new(Code::RequestInvalid, "line", expected, got);
-    let object = match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(object)) => object,
-        Ok(other) => return (Value::Null, Err(invalid("a JSON object", other.to_string()))),
-        Err(error) => return (Value::Null, Err(invalid("a JSON object", error.to_string()))),
+    let object = match json::object(line.as_bytes()) {
+        Ok(object) => object,
+        Err(error) => return (Value::Null, Err(invalid("a JSON object", error))),
     };
     let id = object.get("id").cloned().unwrap_or(Value::Null);
     let fields: Vec<(&str, &Value)> =
@@ -190,6 +160,7 @@ fn collect(
     session: &Session,
 ) -> Result<Option<Map<String, Value>>, Refusal> {
     let (mut text, mut thoughts, mut tokens) = (String::new(), String::new(), Vec::new());
+    let sampling = describe::sampling_json(reply.sampling());
     for event in reply {
         let parts = match event? {
             Event::Prefill { .. } => continue,
@@ -211,6 +182,7 @@ fn collect(
                 let object = (!reply.cancelled()).then(|| reply.json(session.engine.tokenizer()));
                 return Ok(object.map(|mut object| {
                     object.remove("peak_memory_bytes");
+                    object.insert("sampling".to_owned(), sampling);
                     object
                 }));
             }

@@ -1,7 +1,9 @@
 //! The resolved plan of a session.
 
 use std::fmt;
+use std::str::FromStr;
 
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use tilewright_model::WeightFormat;
 
 use crate::execution::ExecutionPlan;
@@ -48,6 +50,15 @@ impl fmt::Display for KvFormat {
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
         })
+    }
+}
+
+impl FromStr for KvFormat {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let found = [Self::F32, Self::F16, Self::Bf16].into_iter().find(|format| format.to_string() == s);
+        found.ok_or_else(|| format!("`{s}` is not one of f32, f16, bf16"))
     }
 }
 
@@ -122,5 +133,56 @@ impl Plan {
             Kernels::Cuda { hopper, persistent, .. } => !hopper && !persistent,
             Kernels::Staged(_) => false,
         }
+    }
+}
+
+impl Serialize for Plan {
+    /// Its fields by name; what has a name of its own is that name, and `execution` has the choices of a staged session.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let execution = match &self.kernels {
+            Kernels::Staged(plan) => Some(Execution(plan)),
+            Kernels::Cpu { .. } | Kernels::Cuda { .. } => None,
+        };
+        let mut s = serializer.serialize_struct("Plan", 12)?;
+        s.serialize_field("device", &self.device.to_string())?;
+        s.serialize_field("kernels", &self.kernels.to_string())?;
+        s.serialize_field("execution", &execution)?;
+        s.serialize_field("weights", self.weights.name())?;
+        s.serialize_field("kv", &self.kv.to_string())?;
+        s.serialize_field("context", &self.context)?;
+        s.serialize_field("prefill_chunk", &self.prefill_chunk)?;
+        s.serialize_field("threads", &self.threads)?;
+        s.serialize_field("weight_bytes", &self.weight_bytes)?;
+        s.serialize_field("bytes_per_token", &self.bytes_per_token)?;
+        s.serialize_field("kv_bytes_per_position", &self.kv_bytes_per_position)?;
+        s.serialize_field("notes", &self.notes)?;
+        s.end()
+    }
+}
+
+/// The choices of a staged session by name.
+struct Execution<'a>(&'a ExecutionPlan);
+
+impl Serialize for Execution<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut s = serializer.serialize_struct("Execution", 4)?;
+        s.serialize_field("attention", &self.0.attention().map(|attention| attention.name()))?;
+        s.serialize_field("gemm", &Tiers(self.0))?;
+        s.serialize_field("kv_contract", self.0.kv_contract().name())?;
+        s.serialize_field("decode", self.0.decode().name())?;
+        s.end()
+    }
+}
+
+/// The tier of every role.
+struct Tiers<'a>(&'a ExecutionPlan);
+
+impl Serialize for Tiers<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        for (role, tier) in self.0.gemm().named() {
+            map.serialize_entry(role, tier.name())?;
+        }
+        map.end()
     }
 }

@@ -112,6 +112,11 @@ impl Engine {
         Conversation::new(self, self.plan().context)
     }
 
+    /// Launches of the latest command buffer, on a device that counts them.
+    pub fn dispatches(&self) -> Option<usize> {
+        self.resident().dispatches()
+    }
+
     /// The device, for one step. A caller that panicked left no half-done state that the next step would see: what
     /// a sequence holds is asked of the device after every call.
     pub(crate) fn resident(&self) -> MutexGuard<'_, Box<dyn Resident>> {

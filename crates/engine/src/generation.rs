@@ -1,6 +1,7 @@
 //! One reply in the making.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::time::Instant;
 
 use tilewright_backend::LogitSink;
@@ -77,6 +78,12 @@ impl<'c> Generation<'c> {
     /// The most tokens this reply can have.
     pub fn max_tokens(&self) -> usize {
         self.draft.max_tokens()
+    }
+
+    /// Does one unit of work and gives every event that it left ready, at least one; `None` after the end.
+    pub fn step(&mut self) -> Option<Result<Vec<Event>, Refusal>> {
+        let first = self.next()?;
+        Some(first.map(|first| iter::once(first).chain(iter::from_fn(|| self.draft.pop())).collect()))
     }
 
     /// Does one unit of work, which leaves at least one event ready or ends the reply.

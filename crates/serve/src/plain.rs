@@ -77,17 +77,8 @@ pub(crate) async fn props(State(app): State<Arc<App>>) -> Result<Response, Failu
         &json!({
             "model": options.name,
             "version": env!("CARGO_PKG_VERSION"),
-            "plan": {
-                "device": plan.device.to_string(),
-                "device_reason": engine.device().reason,
-                "kernels": plan.kernels.to_string(),
-                "weights": plan.weights.to_string(),
-                "kv": plan.kv.to_string(),
-                "context": plan.context,
-                "prefill_chunk": plan.prefill_chunk,
-                "threads": plan.threads,
-                "notes": plan.notes,
-            },
+            "plan": plan,
+            "device_reason": engine.device().reason,
             "stop": engine.stop_set(),
             "chat_template": template,
             "sampling": {

@@ -1,8 +1,8 @@
 //! What was resolved, in words for a person and in JSON for a machine.
 
 use serde_json::{Value, json};
+use tilewright_engine::Plan;
 use tilewright_engine::sampling::{SamplingSet, Setting};
-use tilewright_engine::{Kernels, Plan};
 use tilewright_model::{Config, GenerationConfig, StopId, StopSet, Tokenizer};
 
 use crate::console::bytes;
@@ -36,37 +36,6 @@ pub(crate) fn plan(plan: &Plan) -> String {
         plan.prefill_chunk,
         plan.threads,
     )
-}
-
-/// A plan for machines.
-pub(crate) fn plan_json(plan: &Plan) -> Value {
-    json!({
-        "device": plan.device.to_string(),
-        "kernels": plan.kernels.to_string(),
-        "execution": execution_json(&plan.kernels),
-        "weights": plan.weights.name(),
-        "kv": plan.kv.to_string(),
-        "context": plan.context,
-        "prefill_chunk": plan.prefill_chunk,
-        "threads": plan.threads,
-        "weight_bytes": plan.weight_bytes,
-        "bytes_per_token": plan.bytes_per_token,
-        "kv_bytes_per_position": plan.kv_bytes_per_position,
-        "notes": plan.notes,
-    })
-}
-
-/// The choices of a staged session for machines; null elsewhere.
-fn execution_json(kernels: &Kernels) -> Value {
-    let Kernels::Staged(plan) = kernels else { return Value::Null };
-    let gemm: serde_json::Map<String, Value> =
-        plan.gemm().named().into_iter().map(|(role, tier)| (role.to_owned(), tier.name().into())).collect();
-    json!({
-        "attention": plan.attention().map(|attention| attention.name()),
-        "gemm": gemm,
-        "kv_contract": plan.kv_contract().name(),
-        "decode": plan.decode().name(),
-    })
 }
 
 /// A stop set on one line: each id, its text where there is a tokenizer, and who names it.

@@ -1,6 +1,6 @@
 //! A model opened for a command: loading with a bar, and the lines that say what was resolved.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tilewright_engine::{Engine, Source};
 use tilewright_model::{Code, Refusal, Specials, Tokenizer};
 
@@ -74,7 +74,7 @@ impl Session {
         let engine = &self.engine;
         let mut object = Map::new();
         object.insert("model".into(), self.source.to_string().into());
-        object.insert("plan".into(), describe::plan_json(engine.plan()));
+        object.insert("plan".into(), json!(engine.plan()));
         object.insert("device_reason".into(), engine.device().reason.clone().into());
         object.insert("stop_set".into(), describe::stop_set_json(engine.stop_set(), engine.tokenizer()));
         object

@@ -107,11 +107,7 @@ where
 }
 
 fn kv_formats() -> impl TypedValueParser<Value = KvFormat> {
-    PossibleValuesParser::new(["f32", "f16", "bf16"]).map(|name| match name.as_str() {
-        "f16" => KvFormat::F16,
-        "bf16" => KvFormat::Bf16,
-        _ => KvFormat::F32,
-    })
+    PossibleValuesParser::new(["f32", "f16", "bf16"]).try_map(|name| name.parse::<KvFormat>())
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl Facts {
         let mut object = json!({"model": self.source.to_string()});
         if let (Value::Object(object), Value::Object(inspection)) = (&mut object, inspection) {
             object.extend(inspection);
-            object.insert("plan".into(), self.plan.as_ref().map(describe::plan_json).into());
+            object.insert("plan".into(), json!(self.plan));
             object.insert("memory".into(), formats.into());
             object.insert(
                 "tokenizer_vocabulary".into(),

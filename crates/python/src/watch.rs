@@ -1,0 +1,72 @@
+//! Work with the interpreter unlocked, while the thread that asked for it looks after signals.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyTimeoutError;
+use pyo3::prelude::*;
+use tilewright_engine::{Cancel, Code, Refusal};
+
+use crate::refusal::ok;
+
+/// How often signals are looked after.
+pub(crate) const GLANCE: Duration = Duration::from_millis(30);
+
+/// Does `work` in a thread of its own. A signal that raises (Ctrl-C) raises `cancel`; the exception comes when the work
+/// has ended, which for work that heeds the flag is within a step. So does a time that passes.
+///
+/// # Errors
+/// What the signal raised, `TimeoutError` after `limit`, or the refusal of the work.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    limit: Option<Duration>,
+    work: impl FnOnce() -> Result<T, Refusal> + Send,
+) -> PyResult<T> {
+    let began = Instant::now();
+    let result = py.detach(|| {
+        thread::scope(|scope| {
+            let (send, done) = channel();
+            // Nobody receives once a signal has raised.
+            scope.spawn(move || drop(send.send(work())));
+            loop {
+                match done.recv_timeout(GLANCE) {
+                    Ok(result) => return Ok(result),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = Python::attach(|py| look(py, began, limit)) {
+                            cancel.cancel();
+                            return Err(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return Ok(Err(lost())),
+                }
+            }
+        })
+    })?;
+    ok(py, result)
+}
+
+/// Signals, and the time.
+///
+/// # Errors
+/// What the signal raised, or `TimeoutError`.
+pub(crate) fn look(py: Python<'_>, began: Instant, limit: Option<Duration>) -> PyResult<()> {
+    py.check_signals()?;
+    match limit {
+        Some(limit) if began.elapsed() >= limit => {
+            Err(PyTimeoutError::new_err(format!("not done within {:.3} s", limit.as_secs_f64())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A number of seconds; none for what is no time.
+pub(crate) fn limit(seconds: Option<f64>) -> Option<Duration> {
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// A thread that ended without an answer.
+pub(crate) fn lost() -> Refusal {
+    Refusal::new(Code::DeviceFailed, "work", "an end of it", "none: its thread ended")
+}

@@ -1,0 +1,180 @@
+"""The decode functions over a small checkpoint, and what they raise."""
+
+import json
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import tilewright
+from tilewright import InferenceError, MojoRuntime, Qwen3DecodeError, Runtime, UnsupportedCheckpointArchitectureError
+
+#: The story model as a folder: four layers, with tokenizer and template.
+STORIES = Path(__file__).parents[3] / "models" / "stories-qwen3"
+PROMPT = "Once upon a time"
+
+
+class DecodeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.runtime = MojoRuntime(mode="local")
+        cls.tokenizer = tilewright.load_tokenizer(STORIES)
+        cls.ids = cls.tokenizer.encode(PROMPT)
+
+    def decode(self, **arguments):
+        return tilewright.decode(self.runtime, checkpoint_dir=STORIES, **arguments)
+
+    def refused(self, code, call, kind=InferenceError):
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertEqual(caught.exception.code, code)
+        return str(caught.exception)
+
+    def test_prompt_and_reply_come_back_together(self):
+        result = self.decode(prompt_token_ids=self.ids, max_new_tokens=8)
+        self.assertEqual(result.token_ids[: result.n_prompt], self.ids)
+        self.assertEqual(len(result.token_ids), len(self.ids) + 8)
+        self.assertFalse(result.stopped_on_eos)
+        self.assertGreater(result.decode_tokens_per_sec, 0)
+        self.assertGreater(result.prefill_tokens_per_sec, 0)
+        self.assertIsNone(result.generated_text)
+        text = self.decode(prompt_text=PROMPT, max_new_tokens=8)
+        self.assertEqual(text.token_ids, result.token_ids)
+        self.assertEqual(PROMPT + text.generated_text, self.tokenizer.decode(text.token_ids))
+
+    def test_sampling_is_a_function_of_the_seed(self):
+        draw = lambda **more: self.decode(prompt_token_ids=self.ids, temperature=1.0, **more).token_ids
+        self.assertEqual(draw(seed=3), draw(seed=3))
+        greedy = self.decode(prompt_token_ids=self.ids).token_ids
+        self.assertEqual(draw(top_k=1), greedy)
+        self.assertEqual(self.decode(prompt_token_ids=self.ids, temperature=-1.0).token_ids, greedy)
+
+    def test_messages_go_through_the_template(self):
+        messages = [{"role": "user", "content": "Tell me a story."}]
+        result = self.decode(messages=messages, max_new_tokens=4)
+        self.assertIn("Tell me a story.", self.tokenizer.decode(result.token_ids))
+        self.assertTrue(result.generated_text)
+
+    def test_a_stream_says_the_same_and_can_be_left(self):
+        whole = self.decode(prompt_text=PROMPT, max_new_tokens=8)
+        stream = tilewright.decode_stream(checkpoint_dir=STORIES, prompt_text=PROMPT, max_new_tokens=8)
+        tokens = list(stream)
+        self.assertEqual([token.token_id for token in tokens], whole.token_ids[whole.n_prompt :])
+        self.assertEqual("".join(token.text_delta for token in tokens), whole.generated_text)
+        self.assertEqual([token.position for token in tokens], list(range(len(self.ids) + 1, len(self.ids) + 9)))
+        self.assertEqual([token.done for token in tokens], [False] * 7 + [True])
+        for token in tilewright.decode_stream(checkpoint_dir=STORIES, prompt_token_ids=self.ids, max_new_tokens=100):
+            self.assertIsNone(token.text_delta)
+            break
+
+    def test_a_batch_says_what_each_says_alone(self):
+        prompts = [self.ids, self.tokenizer.encode("The fox"), self.tokenizer.encode("A")]
+        batch = tilewright.decode_batched(
+            self.runtime, checkpoint_dir=STORIES, prompt_token_ids_list=prompts, max_new_tokens=6
+        )
+        model = self.runtime.model(STORIES)
+        params = tilewright.SamplingParams(temperature=0, max_tokens=6, ignore_eos=True)
+        self.assertEqual(batch.generated_token_ids, [model.generate(ids, params).token_ids for ids in prompts])
+        self.assertEqual((batch.n_prompt_total, batch.prefill_chunks), (sum(map(len, prompts)), 3))
+        many = [self.ids] * 33
+        for bad in (many, [], [[]]):
+            self.refused(
+                "invalid_arguments",
+                lambda: tilewright.decode_batched(self.runtime, checkpoint_dir=STORIES, prompt_token_ids_list=bad),
+            )
+
+    def test_a_session_goes_on_when_it_is_asked(self):
+        expected = self.decode(prompt_token_ids=self.ids, max_new_tokens=3).token_ids[len(self.ids) :]
+        handle = tilewright.open_qwen3_decode_session(STORIES, self.ids, max_new_tokens=3, runtime=self.runtime)
+        self.refused(
+            "qwen3_session_already_open",
+            lambda: tilewright.open_qwen3_decode_session(STORIES, self.ids, max_new_tokens=3),
+        )
+        steps = [tilewright.step_qwen3_decode_session(handle) for _ in range(4)]
+        self.assertEqual([step["token_id"] for step in steps], expected + expected[-1:])
+        self.assertEqual([step["done"] for step in steps], [False, False, True, True])
+        self.assertEqual(steps[0]["position"], len(self.ids) + 1)
+        self.assertEqual(steps[3], steps[2])
+        self.assertTrue(tilewright.close_qwen3_decode_session(handle))
+        self.assertFalse(tilewright.close_qwen3_decode_session(handle))
+        self.refused("qwen3_session_not_found", lambda: tilewright.step_qwen3_decode_session(handle))
+        self.refused("qwen3_session_not_found", lambda: tilewright.close_qwen3_decode_session("qwen3-none"))
+
+    def test_the_runtime_keeps_a_model_until_its_files_change(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy"
+            shutil.copytree(STORIES, copy)
+            runtime = Runtime()
+            model = runtime.model(copy)
+            self.assertIs(runtime.model(copy), model)
+            self.assertEqual(model.plan["weights"], "int8")
+            path = copy / "generation_config.json"
+            path.write_text(path.read_text() + "\n")
+            self.assertIsNot(runtime.model(copy), model)
+            runtime.close()
+        self.assertEqual(Runtime(weights="f32").model(STORIES).plan["weights"], "f32")
+
+    def test_a_converted_pair_says_the_same_in_either_type(self):
+        exact = Runtime(weights="f32")
+        expected = tilewright.decode(exact, checkpoint_dir=STORIES, prompt_token_ids=self.ids).token_ids
+        for dtype in ("f64", "f32"):
+            with tempfile.TemporaryDirectory() as folder:
+                pair = tilewright.prepare_model_checkpoint(STORIES, self.ids, out_dir=folder, weights_dtype=dtype)
+                self.assertEqual(json.loads((pair / "manifest.json").read_text())["input_ids"], self.ids)
+                found = tilewright.decode(
+                    exact, checkpoint_dir=STORIES, converted_checkpoint_dir=pair, prompt_token_ids=self.ids
+                )
+                self.assertEqual(found.token_ids, expected)
+
+    def test_what_the_caller_gave_wrong_has_a_code(self):
+        ids = self.ids
+        for arguments in (
+            {},
+            {"prompt_token_ids": ids, "prompt_text": PROMPT},
+            {"prompt_token_ids": []},
+            {"prompt_token_ids": [-1]},
+            {"prompt_token_ids": [True]},
+            {"prompt_token_ids": [10**6]},
+            {"prompt_token_ids": ids, "max_new_tokens": 0},
+            {"prompt_token_ids": ids, "max_new_tokens": True},
+            {"prompt_token_ids": ids, "max_ctx": 3},
+            {"prompt_token_ids": ids, "tools": []},
+            {"prompt_token_ids": ids, "temperature": 1.0, "top_p": 0.0},
+            {"prompt_token_ids": ids, "max_new_tokens": 10**6},
+        ):
+            self.refused("invalid_arguments", lambda: self.decode(**arguments))
+        missing = lambda: tilewright.decode(self.runtime, checkpoint_dir="/nowhere", prompt_token_ids=ids)
+        self.refused("checkpoint_not_found", missing)
+        pair = lambda: self.decode(prompt_token_ids=ids, converted_checkpoint_dir="/nowhere")
+        self.refused("checkpoint_not_found", pair)
+        sampled = lambda: tilewright.decode_stream(checkpoint_dir=STORIES, prompt_token_ids=ids, temperature=1.0)
+        self.refused("sampling_not_supported_in_stream", sampled)
+        self.refused("invalid_arguments", lambda: Runtime(mode="daemon"))
+        self.refused("invalid_arguments", lambda: Runtime(api_key="x"))
+
+    def test_a_time_that_passes_ends_the_decode(self):
+        slow = Runtime(timeout=0.0)
+        slow.model(STORIES)
+        call = lambda: tilewright.decode(slow, checkpoint_dir=STORIES, prompt_token_ids=self.ids * 20, max_new_tokens=64)
+        self.refused("runtime_execution_failed", call)
+
+    def test_the_fixed_function_refuses_another_shape_with_every_fact_that_differs(self):
+        for call in (
+            lambda: tilewright.qwen3_i8_allsimd7_decode(
+                self.runtime, checkpoint_dir=STORIES, prompt_token_ids=self.ids
+            ),
+            lambda: tilewright.prepare_qwen3_checkpoint(STORIES, self.ids),
+        ):
+            text = self.refused("unsupported_architecture", call, UnsupportedCheckpointArchitectureError)
+            for fact in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"):
+                self.assertIn(fact, text)
+        nowhere = lambda: tilewright.qwen3_i8_allsimd7_decode(
+            self.runtime, checkpoint_dir="/nowhere", prompt_token_ids=self.ids
+        )
+        self.refused("checkpoint_not_found", nowhere, Qwen3DecodeError)
+        none = lambda: tilewright.qwen3_i8_allsimd7_decode(self.runtime, checkpoint_dir=STORIES, prompt_token_ids=[])
+        self.refused("invalid_arguments", none, Qwen3DecodeError)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -155,7 +155,9 @@ class DecodeTest(unittest.TestCase):
     def test_a_time_that_passes_ends_the_decode(self):
         slow = Runtime(timeout=0.0)
         slow.model(STORIES)
-        call = lambda: tilewright.decode(slow, checkpoint_dir=STORIES, prompt_token_ids=self.ids * 20, max_new_tokens=64)
+        call = lambda: tilewright.decode(
+            slow, checkpoint_dir=STORIES, prompt_token_ids=self.ids * 20, max_new_tokens=64
+        )
         self.refused("runtime_execution_failed", call)
 
     def test_the_fixed_function_refuses_another_shape_with_every_fact_that_differs(self):

@@ -98,7 +98,9 @@ def open_model(
     msl_parity: bool = True,
 ) -> Model:
     """The model; that of the converted pair where there is one."""
-    if converted is not None and not all((Path(converted) / name).is_file() for name in ("manifest.json", "weights.blob")):
+    if converted is not None and not all(
+        (Path(converted) / name).is_file() for name in ("manifest.json", "weights.blob")
+    ):
         raise InferenceError("checkpoint_not_found", f"{converted}: expected manifest.json and weights.blob")
     return runtime.model(
         checkpoint_dir if converted is None else converted,
@@ -281,7 +283,9 @@ def decode_batched(
     params = SamplingParams(max_tokens=max_new_tokens, temperature=0, ignore_eos=True)
     with named(fixed=False):
         model = open_model(runtime, checkpoint_dir, converted_checkpoint_dir, msl_parity=use_msl_parity_all_roles)
-        outputs = model.generate_together(prompts, [params] * len(prompts), runtime.timeout if timeout is None else timeout)
+        outputs = model.generate_together(
+            prompts, [params] * len(prompts), runtime.timeout if timeout is None else timeout
+        )
     timings = [output.timings for output in outputs]
     decode = max(time.decode_seconds for time in timings)
     prefill = sum(time.prefill_seconds for time in timings)

@@ -120,7 +120,9 @@ class Model:
         raise TypeError("a prompt is a string or a list of ids")
 
     @overload
-    def generate(self, prompt: str | Sequence[int], params: SamplingParams | None = None) -> Output: ...
+    def generate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, and no list of ids is empty
+        self, prompt: str | Sequence[int], params: SamplingParams | None = None
+    ) -> Output: ...
 
     @overload
     def generate(
@@ -156,9 +158,7 @@ class Model:
         """The reply to a conversation. Further arguments are those of `apply_template`."""
         return self.stream_chat(messages, params, **template).output()
 
-    def stream_chat(
-        self, messages: Sequence[Message], params: SamplingParams | None = None, **template: Any
-    ) -> Stream:
+    def stream_chat(self, messages: Sequence[Message], params: SamplingParams | None = None, **template: Any) -> Stream:
         """The reply to a conversation as it comes. Further arguments are those of `apply_template`."""
         rendering = _rendering(messages, **template)
         return Stream(self._native.start_chat(messages, rendering, params or _DEFAULTS))

@@ -1,34 +1,19 @@
 """The native half."""
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, final
 
 import numpy
 import numpy.typing
+from typing_extensions import disjoint_base
 
+from ._output import Report
 from ._params import SamplingParams
 
 VERSION: str
 
-class End(TypedDict):
-    finish_reason: str
-    stop_reason: int | str | None
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    prefill_seconds: float
-    prefilled_tokens: int
-    decode_seconds: float
-    decoded_tokens: int
-    first_token_seconds: float
-
-class Report(TypedDict):
-    text: str
-    reasoning: str
-    token_ids: list[int]
-    logprobs: list[tuple[float, list[tuple[int, float]]]]
-    end: End | None
-
+@final
+@disjoint_base
 class Floats:
     """Floats in one or two dimensions, which Python reads where they lie."""
 
@@ -39,10 +24,14 @@ class Floats:
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
+@disjoint_base
 class Reply:
     def next(self, seconds: float | None) -> Report | None: ...
     def close(self) -> None: ...
 
+@final
+@disjoint_base
 class Tokenizer:
     @staticmethod
     def open(folder: str) -> Tokenizer: ...
@@ -57,6 +46,8 @@ class Tokenizer:
     def prefix(self) -> list[int]: ...
     def named(self) -> tuple[str | None, str | None, str | None, str | None]: ...
 
+@final
+@disjoint_base
 class Engine:
     @staticmethod
     def open(path: str | None, options: dict[str, Any]) -> Engine: ...

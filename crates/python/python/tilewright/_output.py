@@ -5,10 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Self, TypedDict
 
-if TYPE_CHECKING:
-    from ._native import End, Reply, Report
+from ._native import Reply
+
+
+class End(TypedDict):
+    """How a reply ended, as the native half says it."""
+
+    finish_reason: str
+    stop_reason: int | str | None
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    prefill_seconds: float
+    prefilled_tokens: int
+    decode_seconds: float
+    decoded_tokens: int
+    first_token_seconds: float
+
+
+class Report(TypedDict):
+    """What a step gave, as the native half says it."""
+
+    text: str
+    reasoning: str
+    token_ids: list[int]
+    logprobs: list[tuple[float, list[tuple[int, float]]]]
+    end: End | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +201,7 @@ class Stream(Iterator[Chunk]):
         """Ends the reply and frees what it held. Closing again changes nothing."""
         self._reply.close()
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use tilewright_engine::{OpenOptions, Plan, Source, resolve_plan};
 use tilewright_model::{ChatTemplate, Checkpoint, Inspection, Refusal, Tokenizer, WeightFormat};
 
-use crate::commands::describe;
 use crate::flags::ModelChoice;
 
 /// A checkpoint, the plan for it, and what speaks against either.

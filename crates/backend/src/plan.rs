@@ -78,6 +78,8 @@ pub enum Kernels {
         hopper: bool,
         /// Whether single sequences are decoded by the persistent kernel.
         persistent: bool,
+        /// Whether they are decoded in launches that overlap.
+        overlap: bool,
     },
     /// Those of a staged session.
     Staged(ExecutionPlan),
@@ -87,9 +89,13 @@ impl fmt::Display for Kernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu { isa } => f.write_str(isa),
-            Self::Cuda { arch, hopper, persistent } => {
-                let (rows, decode) =
-                    (if *hopper { "wgmma" } else { "staged" }, if *persistent { ", persistent" } else { "" });
+            Self::Cuda { arch, hopper, persistent, overlap } => {
+                let rows = if *hopper { "wgmma" } else { "staged" };
+                let decode = match (persistent, overlap) {
+                    (true, _) => ", persistent",
+                    (false, true) => ", overlapping",
+                    (false, false) => "",
+                };
                 write!(f, "{arch}, {rows}{decode}")
             }
             Self::Staged(plan) => plan.fmt(f),
@@ -130,7 +136,7 @@ impl Plan {
     pub fn has_one_path(&self) -> bool {
         match self.kernels {
             Kernels::Cpu { .. } => true,
-            Kernels::Cuda { hopper, persistent, .. } => !hopper && !persistent,
+            Kernels::Cuda { hopper, persistent, overlap, .. } => !hopper && !persistent && !overlap,
             Kernels::Staged(_) => false,
         }
     }

@@ -155,7 +155,7 @@ pub trait Resident: Send {
         Err(Refusal::new(
             Code::DeviceOptionInvalid,
             "hidden states",
-            "a device that gives them: cpu",
+            "a device that gives them: cpu, cuda",
             self.plan().device,
         ))
     }

@@ -1,4 +1,6 @@
-//! Times a GPU on random weights: `cargo run --release -p tilewright-cuda --example measure -- FOLDER [qwen3-0.6b]`.
+//! Times a GPU on random weights: `cargo run --release -p tilewright-cuda --example measure -- FOLDER [qwen3-0.6b [safe]]`.
+//!
+//! With `safe` what serves without the persistent kernel: single sequences in launches that overlap.
 //!
 //! The checkpoint is made in FOLDER if it is not there. Every trial is printed; nothing is timed before the persistent
 //! decoder has chosen the tokens that the greatest logits of single steps name.
@@ -24,25 +26,31 @@ fn main() -> Result<(), Refusal> {
         write(&preset.config(), 0, &folder, &mut |_| ())?;
     }
     let checkpoint = Checkpoint::open(&folder)?;
+    if args.next().as_deref() == Some("safe") {
+        return [false, true].into_iter().try_for_each(|hopper| safe(&checkpoint, preset, hopper));
+    }
     for weights in [WeightFormat::Bf16, WeightFormat::Int8] {
         measure(&checkpoint, preset, weights)?;
     }
     Ok(())
 }
 
+/// Single sequences where the persistent kernel does not serve.
+fn safe(checkpoint: &Checkpoint, preset: Preset, hopper: bool) -> Result<(), Refusal> {
+    let weights = Some(WeightFormat::Bf16);
+    let options =
+        CudaOptions { weights, hopper: Some(hopper), persistent: Some(false), ..CudaOptions::default() };
+    let mut model = opened(checkpoint, preset, &options)?;
+    check(&mut model)?;
+    for position in [1, 128, 256, 512, 1024, 4096] {
+        decode(&mut model, position)?;
+    }
+    steps(&mut model)
+}
+
 fn measure(checkpoint: &Checkpoint, preset: Preset, weights: WeightFormat) -> Result<(), Refusal> {
     let options = CudaOptions { weights: Some(weights), hopper: Some(true), ..CudaOptions::default() };
-    for round in ["cold or warm", "warm"] {
-        let start = Instant::now();
-        drop(open_model(checkpoint, &options, &mut |_| ())?);
-        println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
-    }
-    let mut model = open_model(checkpoint, &options, &mut |_| ())?;
-    let plan = model.plan();
-    println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
-    for note in &plan.notes {
-        println!("  {note}");
-    }
+    let mut model = opened(checkpoint, preset, &options)?;
     check(&mut model)?;
     for position in [1, 128, 512, 1024, 4096] {
         decode(&mut model, position)?;
@@ -55,6 +63,21 @@ fn measure(checkpoint: &Checkpoint, preset: Preset, weights: WeightFormat) -> Re
         together(&mut model, batch)?;
     }
     Ok(())
+}
+
+fn opened(checkpoint: &Checkpoint, preset: Preset, options: &CudaOptions) -> Result<CudaModel, Refusal> {
+    for round in ["cold or warm", "warm"] {
+        let start = Instant::now();
+        drop(open_model(checkpoint, options, &mut |_| ())?);
+        println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
+    }
+    let model = open_model(checkpoint, options, &mut |_| ())?;
+    let plan = model.plan();
+    println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
+    for note in &plan.notes {
+        println!("  {note}");
+    }
+    Ok(model)
 }
 
 fn ids(model: &CudaModel, count: usize) -> Vec<u32> {

@@ -3,6 +3,7 @@
 use tilewright_backend::{Progress, Stage};
 use tilewright_model::Refusal;
 use tilewright_nvrtc::Compiler;
+use tilewright_tile::emit;
 
 use crate::cache::Cache;
 
@@ -17,9 +18,16 @@ pub struct Kernels {
     pub notes: Vec<String>,
 }
 
-/// Options that every text is compiled with.
+/// Options that every text of this crate's own is compiled with.
 fn options(arch: &str) -> Vec<String> {
     vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_owned(), "-default-device".to_owned()]
+}
+
+/// Options that the text of a kernel of the language is compiled with: arithmetic is as written.
+pub(crate) fn language_options(arch: &str) -> Vec<String> {
+    let mut options = vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_owned()];
+    options.extend(emit::CUDA_OPTIONS.map(str::to_owned));
+    options
 }
 
 /// Compiles `text` for `arch`, unless the user's cache holds the result of an earlier run.
@@ -32,17 +40,27 @@ pub fn compile(
     driver: Option<(u32, u32)>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Kernels, Refusal> {
-    compile_with(Cache::of_user().as_ref(), text, arch, driver, progress)
+    compile_with(Cache::of_user().as_ref(), text, &options(arch), arch, driver, progress)
 }
 
-fn compile_with(
-    cache: Option<&Cache>,
+/// As [`compile`], the text of a kernel of the language.
+pub(crate) fn compile_language(
     text: &str,
     arch: &str,
     driver: Option<(u32, u32)>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Kernels, Refusal> {
-    let options = options(arch);
+    compile_with(Cache::of_user().as_ref(), text, &language_options(arch), arch, driver, progress)
+}
+
+fn compile_with(
+    cache: Option<&Cache>,
+    text: &str,
+    options: &[String],
+    arch: &str,
+    driver: Option<(u32, u32)>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Kernels, Refusal> {
     // The driver is part of the key: code made for one may be refused by another.
     let driver_key = format!("{driver:?}");
     let mut parts: Vec<&[u8]> = vec![text.as_bytes(), driver_key.as_bytes()];
@@ -54,7 +72,7 @@ fn compile_with(
     let compiler = Compiler::find(driver)?;
     let total = text.len() as u64;
     progress(Progress { stage: Stage::Compile, done: 0, total });
-    let (cubin, _) = compiler.cubin(text, arch, &options)?;
+    let (cubin, _) = compiler.cubin(text, arch, options)?;
     progress(Progress { stage: Stage::Compile, done: total, total });
     let stored = cache.map(|cache| cache.put(&key, &cubin));
     let notes = match stored {

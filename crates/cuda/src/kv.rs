@@ -38,6 +38,11 @@ impl KvCache {
         Ok(Self { buffer: device.zeros(bytes)?, blocks, format, fragments })
     }
 
+    /// Positions it has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.blocks * BLOCK
+    }
+
     /// Of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.buffer.address

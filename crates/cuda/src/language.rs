@@ -13,6 +13,7 @@ use tilewright_tile::interp::{Bound, BufferId, Dispatch, Memory};
 use tilewright_tile::ir::Param;
 use tilewright_tile::{Kernel, Literal, Verified, emit};
 
+use crate::compile::language_options;
 use crate::device::{Buffer, Device, function};
 use crate::gpu::find;
 use crate::raw::launch::Arg;
@@ -20,8 +21,7 @@ use crate::raw::overlap::Shape;
 
 /// A GPU that kernels of the language run on.
 pub struct LanguageGpu {
-    pub(crate) device: Device,
-    pub(crate) capability: (u32, u32),
+    device: Device,
     compiler: Compiler,
     arch: String,
 }
@@ -29,7 +29,7 @@ pub struct LanguageGpu {
 /// A compiled kernel.
 pub struct LanguageKernel {
     kernel: Verified<Kernel>,
-    pub(crate) function: CudaFunction,
+    function: CudaFunction,
 }
 
 impl LanguageGpu {
@@ -40,7 +40,7 @@ impl LanguageGpu {
     pub fn open(ordinal: usize) -> Result<Self, Refusal> {
         let gpu = find(ordinal)?;
         let compiler = Compiler::find(Some(gpu.driver))?;
-        Ok(Self { device: Device::open(ordinal)?, capability: gpu.capability, compiler, arch: gpu.arch() })
+        Ok(Self { device: Device::open(ordinal)?, compiler, arch: gpu.arch() })
     }
 
     /// Compiles the text of a kernel. Arithmetic is as written: nothing is contracted.
@@ -48,8 +48,7 @@ impl LanguageGpu {
     /// # Errors
     /// `kernel_uncompilable`, `device_failed`.
     pub fn compile(&self, kernel: &Verified<Kernel>) -> Result<LanguageKernel, Refusal> {
-        let mut options = vec![format!("--gpu-architecture={}", self.arch), "--std=c++17".to_owned()];
-        options.extend(emit::CUDA_OPTIONS.map(str::to_owned));
+        let options = language_options(&self.arch);
         let (cubin, _) = self.compiler.cubin(&emit::cuda(kernel), &self.arch, &options)?;
         let function = function(&self.device.module(cubin)?, kernel.name())?;
         Ok(LanguageKernel { kernel: kernel.clone(), function })

@@ -10,7 +10,8 @@ use crate::decoder::Decoder;
 use crate::device::Device;
 use crate::gpu::find;
 use crate::options::CudaOptions;
-use crate::plan::{is_hopper, is_persistent, resolve_plan};
+use crate::overlap::Overlap;
+use crate::plan::{is_hopper, is_overlapping, is_persistent, resolve_plan};
 use crate::resident::CudaModel;
 use crate::rope::RopeTable;
 use crate::rows::{Hopper, Rows};
@@ -64,6 +65,13 @@ pub fn open_model(
         .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
+    let overlap = match is_overlapping(&plan) {
+        true => {
+            let formats = (plan.weights, plan.kv, is_hopper(&plan));
+            Some(Overlap::new(&device, &config, &gpu, formats, plan.context, progress)?)
+        }
+        false => None,
+    };
     let module = device.module(many.cubin)?;
     let weights = upload(checkpoint, plan.weights, &device, progress)?;
     let decoder = match decode {
@@ -87,5 +95,6 @@ pub fn open_model(
         Rows::Staged(Box::new(Stages::new(&device, &module, &config, most)?))
     };
     let rope = RopeTable::new(&device)?;
-    Ok(CudaModel { config, plan, weights, rows, decoder, rope, sequences: BTreeMap::new(), next: 0, device })
+    let sequences = BTreeMap::new();
+    Ok(CudaModel { config, plan, weights, rows, decoder, overlap, rope, sequences, next: 0, device })
 }

@@ -19,6 +19,8 @@ pub struct CudaOptions {
     pub prefill_chunk: Option<usize>,
     /// Whether single sequences may be decoded by the persistent kernel where it fits. Default: yes.
     pub persistent: Option<bool>,
+    /// Whether single sequences may be decoded in launches that overlap where the persistent kernel does not serve. Default: yes.
+    pub overlap: Option<bool>,
     /// Whether prompts and batches may go through the kernels for Hopper where they fit. Default: yes.
     pub hopper: Option<bool>,
 }

@@ -1,121 +1,93 @@
-//! A pipeline of the tile language on a GPU: recorded once, started again and again.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! Launches of a pipeline of the tile language: compiled once, recorded for the memory they are to work on.
 
 use cudarc::driver::CudaFunction;
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::pipeline::Binding;
-use tilewright_tile::{Literal, Pipeline, Verified};
+use tilewright_tile::{Kernel, Literal, Pipeline, Verified};
 
-use crate::device::Buffer;
-use crate::language::LanguageGpu;
+use crate::device::Device;
 use crate::raw::launch::Arg;
-use crate::raw::overlap::{Graph, Shape};
+use crate::raw::overlap::Shape;
 
 /// Compute capability from which on a launch may begin while the one before it still runs.
 const OVERLAPS: u32 = 9;
 
-/// The launches of a pipeline with their memory. Arguments of a run are not supported: a step reads what changes from
-/// memory, so that one recording serves every step.
-pub struct ResidentPipeline<'g> {
-    gpu: &'g LanguageGpu,
-    buffers: BTreeMap<String, Buffer>,
-    graph: Graph,
-    /// Holds the code that the graph starts.
-    _functions: Vec<CudaFunction>,
+/// The launches of a pipeline. Arguments of a run are not supported: a step reads what changes from memory, so that one
+/// recording serves every step.
+pub(crate) struct Launches(Vec<Launch>);
+
+struct Launch {
+    function: CudaFunction,
+    shape: Shape,
+    early: bool,
+    parameters: Vec<Parameter>,
 }
 
-impl LanguageGpu {
-    /// Compiles every kernel of `pipeline`, gives each resource zeroed memory, and records the launches.
+enum Parameter {
+    Number(u32),
+    /// Bytes into a resource.
+    Region(String, u64),
+}
+
+impl Launches {
+    /// Takes the function of each kernel from `function`; `capability` is the GPU's.
     ///
     /// # Errors
-    /// `kernel_rejected` for a pipeline with arguments of a run; `kernel_uncompilable`, `out_of_memory`,
-    /// `device_failed`.
-    pub fn pipeline(&self, pipeline: &Verified<Pipeline>) -> Result<ResidentPipeline<'_>, Refusal> {
-        let device = &self.device;
-        let mut buffers = BTreeMap::new();
-        for (_, resource) in pipeline.resources().iter() {
-            let bytes = usize::try_from(resource.bytes).unwrap_or(usize::MAX);
-            buffers.insert(resource.name.clone(), device.zeros(bytes)?);
-        }
-        let mut functions: BTreeMap<usize, CudaFunction> = BTreeMap::new();
+    /// `kernel_rejected` for a pipeline with arguments of a run; those of `function`.
+    pub(crate) fn new(
+        pipeline: &Verified<Pipeline>,
+        capability: (u32, u32),
+        mut function: impl FnMut(&Verified<Kernel>) -> Result<CudaFunction, Refusal>,
+    ) -> Result<Self, Refusal> {
         let mut launches = Vec::new();
         for stage in pipeline.stages() {
             let kernel = &stage.kernel;
-            let known = Arc::as_ptr(kernel) as usize;
-            let function = match functions.get(&known) {
-                Some(function) => function.clone(),
-                None => functions.entry(known).or_insert(self.compile(kernel)?.function).clone(),
-            };
-            let mut args = Vec::new();
-            for &param in kernel.params() {
-                let name = kernel.param_name(param);
-                args.push(match stage.bindings.iter().find(|(parameter, _)| parameter == name) {
-                    Some((_, Binding::Region(region, _))) => {
-                        let resource = &pipeline.resources()[region.resource].name;
-                        Arg::U64(buffers[resource].address + region.offset)
+            let mut parameters = Vec::new();
+            for (&param, binding) in kernel.params().iter().zip(stage.in_order()) {
+                parameters.push(match binding {
+                    Some(Binding::Region(region, _)) => {
+                        Parameter::Region(pipeline.resources()[region.resource].name.clone(), region.offset)
                     }
-                    Some((_, Binding::Fixed(Literal::F32(bits) | Literal::U32(bits)))) => Arg::U32(*bits),
-                    Some((_, Binding::Fixed(Literal::I32(value)))) => Arg::U32(value.cast_unsigned()),
+                    Some(Binding::Fixed(Literal::F32(bits) | Literal::U32(bits))) => Parameter::Number(bits),
+                    Some(Binding::Fixed(Literal::I32(value))) => Parameter::Number(value.cast_unsigned()),
                     _ => {
-                        let expected = "parameters that are the same in every run";
-                        return Err(
-                            Refusal::new(Code::KernelRejected, name, expected, "another").at(pipeline.name())
-                        );
+                        let (name, expected) = (kernel.param_name(param), "the same in every run");
+                        let refusal = Refusal::new(Code::KernelRejected, name, expected, "another");
+                        return Err(refusal.at(pipeline.name()));
                     }
                 });
             }
             let [x, y, z] = stage.groups;
-            let shape = Shape::new((x, y, z), kernel.launch().threads, 0);
-            let early = kernel.facts().begins_early() && self.capability.0 >= OVERLAPS;
-            launches.push((function, shape, early, args));
+            launches.push(Launch {
+                function: function(kernel)?,
+                shape: Shape::new((x, y, z), kernel.launch().threads, 0),
+                // What a pipeline reads early is what nothing writes while it runs; what ran before it must have ended.
+                early: !launches.is_empty() && kernel.facts().begins_early() && capability.0 >= OVERLAPS,
+                parameters,
+            });
         }
-        let graph = device.record(|| {
-            let mut each = launches.iter();
-            each.try_for_each(|(function, shape, early, args)| device.start(function, *shape, *early, args))
-        })?;
-        Ok(ResidentPipeline { gpu: self, buffers, graph, _functions: functions.into_values().collect() })
+        Ok(Self(launches))
     }
-}
 
-impl ResidentPipeline<'_> {
-    /// Copies `bytes` to a resource from byte `at` on.
+    /// Starts every launch; `address` says where a byte of a resource lies.
     ///
     /// # Errors
-    /// `kernel_unknown` without such a resource or beyond its end; `device_failed`.
-    pub fn write(&mut self, resource: &str, at: usize, bytes: &[u8]) -> Result<(), Refusal> {
-        let buffer = self.buffers.get_mut(resource).filter(|buffer| at + bytes.len() <= buffer.len());
-        let buffer = buffer.ok_or_else(|| unknown(resource, at + bytes.len()))?;
-        self.gpu.device.write(buffer, at, bytes)
+    /// Those of `address`; `device_failed`.
+    pub(crate) fn start(
+        &self,
+        device: &Device,
+        address: impl Fn(&str, u64) -> Result<u64, Refusal>,
+    ) -> Result<(), Refusal> {
+        for launch in &self.0 {
+            let arg = |parameter: &Parameter| {
+                Ok(match parameter {
+                    Parameter::Number(number) => Arg::U32(*number),
+                    Parameter::Region(resource, offset) => Arg::U64(address(resource, *offset)?),
+                })
+            };
+            let args = launch.parameters.iter().map(arg).collect::<Result<Vec<_>, Refusal>>()?;
+            device.start(&launch.function, launch.shape, launch.early, &args)?;
+        }
+        Ok(())
     }
-
-    /// Copies from a resource, once every step started has ended.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    pub fn read(&self, resource: &str, at: usize, bytes: &mut [u8]) -> Result<(), Refusal> {
-        let buffer = self.buffers.get(resource).filter(|buffer| at + bytes.len() <= buffer.len());
-        self.gpu.device.read(buffer.ok_or_else(|| unknown(resource, at + bytes.len()))?, at, bytes)
-    }
-
-    /// Starts all launches `times` times; they run on after this returns.
-    ///
-    /// # Errors
-    /// `device_failed`.
-    pub fn start(&mut self, times: usize) -> Result<(), Refusal> {
-        (0..times).try_for_each(|_| self.gpu.device.replay(&mut self.graph))
-    }
-
-    /// Waits until everything started has ended.
-    ///
-    /// # Errors
-    /// `device_failed`.
-    pub fn wait(&self) -> Result<(), Refusal> {
-        self.gpu.device.wait()
-    }
-}
-
-fn unknown(resource: &str, end: usize) -> Refusal {
-    Refusal::new(Code::KernelUnknown, "resource", format!("{resource} of {end} bytes at least"), "none")
 }

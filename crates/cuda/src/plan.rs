@@ -6,6 +6,7 @@ use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat}
 use crate::gpu::Gpu;
 use crate::hopper;
 use crate::options::CudaOptions;
+use crate::overlap;
 use crate::persistent::{Tape, objection};
 
 /// Rows of a prefill chunk unless asked otherwise: stage by stage, and on Hopper's matrix units.
@@ -34,13 +35,12 @@ pub fn resolve_plan(
     let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =
         vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
-    let persistent = if options.persistent == Some(false) {
-        refuse_int8(weights, "which is not to be used")?;
-        notes.push("decoding stage by stage, as asked".to_owned());
-        false
-    } else if let Some(reason) = objection(config, weights, kv, gpu) {
-        refuse_int8(weights, &reason)?;
-        notes.push(format!("decoding stage by stage: the persistent decoder does not serve here, {reason}"));
+    let why_not = match options.persistent {
+        Some(false) => Some("it is not to be used".to_owned()),
+        _ => objection(config, weights, kv, gpu),
+    };
+    let persistent = if let Some(reason) = &why_not {
+        refuse_int8(weights, reason)?;
         false
     } else {
         notes.push(if weights == WeightFormat::Int8 {
@@ -66,6 +66,22 @@ pub fn resolve_plan(
         }
         None => true,
     };
+    let overlap = why_not.is_some_and(|why_not| {
+        let reason = match options.overlap {
+            Some(false) => Some("they are not to be used".to_owned()),
+            _ => overlap::objection(config, weights, kv, hopper),
+        };
+        notes.push(match &reason {
+            None => format!(
+                "single sequences decode in launches that overlap: the persistent decoder does not serve here, {why_not}"
+            ),
+            Some(reason) => format!(
+                "single sequences decode like several: the persistent decoder does not serve here, {why_not}; nor \
+                 do launches that overlap, {reason}"
+            ),
+        });
+        reason.is_none()
+    });
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let sizes = Sizes::of(config, weights, kv);
     let held = sizes.weights
@@ -90,7 +106,7 @@ pub fn resolve_plan(
     }
     Ok(Plan {
         device: DeviceKind::Cuda(gpu.ordinal),
-        kernels: Kernels::Cuda { arch: gpu.arch(), hopper, persistent },
+        kernels: Kernels::Cuda { arch: gpu.arch(), hopper, persistent, overlap },
         weights,
         kv,
         context,
@@ -111,6 +127,11 @@ pub(crate) fn is_hopper(plan: &Plan) -> bool {
 /// Whether a plan decodes with the persistent kernel.
 pub(crate) fn is_persistent(plan: &Plan) -> bool {
     matches!(plan.kernels, Kernels::Cuda { persistent: true, .. })
+}
+
+/// Whether a plan decodes single sequences in launches that overlap.
+pub(crate) fn is_overlapping(plan: &Plan) -> bool {
+    matches!(plan.kernels, Kernels::Cuda { overlap: true, .. })
 }
 
 /// Only the persistent decoder has products with 8-bit weights.

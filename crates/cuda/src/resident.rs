@@ -1,6 +1,7 @@
 //! The GPU as a resident model.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use tilewright_backend::{Cancel, Checks, LogitSink, Plan, Resident, Sequence, Step};
@@ -9,8 +10,10 @@ use tilewright_model::{Code, Config, Refusal};
 use crate::decoder::{Decoder, Run};
 use crate::device::Device;
 use crate::kv::KvCache;
+use crate::overlap::{self, Overlap, Place, capacity};
 use crate::persistent::{ENDS, STEPS};
 use crate::plan::is_hopper;
+use crate::raw::overlap::Graph;
 use crate::rope::RopeTable;
 use crate::rows::{Common, Rows};
 use crate::stages::{LOGIT_ROWS, Row};
@@ -25,6 +28,8 @@ pub struct CudaModel {
     pub(crate) rows: Rows,
     /// Where single sequences are decoded, if the plan says so.
     pub(crate) decoder: Option<Decoder>,
+    /// What decodes them instead, if the plan says so.
+    pub(crate) overlap: Option<Overlap>,
     pub(crate) rope: RopeTable,
     pub(crate) sequences: BTreeMap<Sequence, State>,
     /// The next name to give.
@@ -40,6 +45,8 @@ pub(crate) struct State {
     len: usize,
     /// Positions it may come to hold.
     room: usize,
+    /// A step of overlapping launches on this cache, once there was one, and where RoPE's table lay then.
+    step: Option<(u64, Graph)>,
 }
 
 impl State {
@@ -74,7 +81,7 @@ impl CudaModel {
         ends: &[u32],
     ) -> Result<Vec<u32>, Refusal> {
         self.check_append(sequence, token, count.saturating_sub(1))?;
-        if self.decoder.is_none() {
+        if self.decoder.is_none() && self.overlap.is_none() {
             let mut ids = self.greedy_together(&[Step { sequence, token }], count, ends)?;
             return Ok(ids.pop().unwrap_or_default());
         }
@@ -121,6 +128,43 @@ impl CudaModel {
             Run { cache: &state.cache, position: state.len, token, steps, ends, rope: self.rope.address() };
         let ids = decoder.run(&self.device, &self.weights, &run, logits)?;
         state.len += ids.len();
+        Ok(ids)
+    }
+
+    /// Steps of overlapping launches: the ids chosen, none where there are no such launches.
+    fn overlapped(&mut self, sequence: Sequence, token: u32, steps: usize) -> Result<Vec<u32>, Refusal> {
+        let Self { overlap, sequences, device, weights, rope, .. } = self;
+        let (Some(overlap), Some(state)) = (overlap, sequences.get_mut(&sequence)) else {
+            return Ok(Vec::new());
+        };
+        let rope = rope.address();
+        let recorded = state.step.take().filter(|(at, _)| *at == rope);
+        let (_, graph) = match recorded {
+            Some(recorded) => state.step.insert(recorded),
+            None => {
+                let (cache, capacity) = (state.cache.address(), state.cache.capacity());
+                let graph = overlap.record(device, Place { weights, cache, capacity, rope })?;
+                state.step.insert((rope, graph))
+            }
+        };
+        overlap.run(device, graph, (token, state.len), steps)
+    }
+
+    /// Greedy steps of overlapping launches, up to an id of `ends` or to logits that are no numbers.
+    fn overlapped_greedy(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        steps: usize,
+        ends: &[u32],
+    ) -> Result<Vec<u32>, Refusal> {
+        let mut ids = self.overlapped(sequence, token, steps)?;
+        let end = ids.iter().position(|id| ends.contains(id)).map_or(ids.len(), |at| at + 1);
+        let numbers = ids.iter().position(|id| *id as usize >= self.config.vocab).unwrap_or(ids.len());
+        ids.truncate(end.min(numbers));
+        if let Some(state) = self.sequences.get_mut(&sequence) {
+            state.len += ids.len();
+        }
         Ok(ids)
     }
 
@@ -180,6 +224,43 @@ impl CudaModel {
         let row =
             |s: &Step| Some((s.token, self.sequences.get(&s.sequence).map(|state| state.row(state.len))?));
         steps.iter().filter_map(row).unzip()
+    }
+
+    /// Everything that is wrong with a prompt for `sequence`.
+    fn check_prompt(
+        &self,
+        sequence: Sequence,
+        tokens: &[u32],
+        logits: &LogitSink<'_>,
+    ) -> Result<(), Refusal> {
+        let mut checks = Checks::new(self.config.vocab);
+        checks.prompt(sequence, self.held(sequence), tokens, logits);
+        checks.finish()
+    }
+
+    /// Takes `tokens` in by chunks; `after` each the rows of the call that are ready, before they count as held.
+    fn chunks(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        every: bool,
+        cancel: &Cancel,
+        mut after: impl FnMut(&mut Self, Range<usize>) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut done = 0;
+        for chunk in tokens.chunks(self.plan.prefill_chunk) {
+            let Some(state) = self.sequences.get(&sequence) else { return Ok(()) };
+            let first = state.row(state.len);
+            let Self { rows, device, config, weights, rope, .. } = &mut *self;
+            let common = Common { device, config, weights, rope: rope.address() };
+            rows.prompt(common, chunk, first, every, cancel)?;
+            after(self, done..done + chunk.len())?;
+            done += chunk.len();
+            if let Some(state) = self.sequences.get_mut(&sequence) {
+                state.len += chunk.len();
+            }
+        }
+        Ok(())
     }
 
     /// Everything that is wrong with one step each and the room for its logits.
@@ -243,10 +324,18 @@ impl Resident for CudaModel {
         let Self { rows, device, config, weights, rope, .. } = self;
         rows.reach(Common { device, config, weights, rope: rope.address() }, positions)?;
         let fragments = self.decoder.is_some() || is_hopper(&self.plan);
-        let cache = KvCache::new(&self.device, &self.config, self.plan.kv, fragments, positions)?;
+        let held = match &mut self.overlap {
+            Some(overlap) => {
+                let held = capacity(positions, context);
+                overlap.reach(&self.device, held, &mut |_| ())?;
+                held
+            }
+            None => positions,
+        };
+        let cache = KvCache::new(&self.device, &self.config, self.plan.kv, fragments, held)?;
         let name = Sequence(self.next);
         self.next += 1;
-        self.sequences.insert(name, State { cache, len: 0, room: positions });
+        self.sequences.insert(name, State { cache, len: 0, room: positions, step: None });
         Ok(name)
     }
 
@@ -271,38 +360,49 @@ impl Resident for CudaModel {
         mut logits: LogitSink<'_>,
         cancel: &Cancel,
     ) -> Result<(), Refusal> {
-        let mut checks = Checks::new(self.config.vocab);
-        checks.prompt(sequence, self.held(sequence), tokens, &logits);
-        checks.finish()?;
-        let size = self.plan.prefill_chunk;
-        let chunks = tokens.len().div_ceil(size);
-        for (index, chunk) in tokens.chunks(size).enumerate() {
-            let Some(state) = self.sequences.get(&sequence) else { return Ok(()) };
-            let first = state.row(state.len);
-            let every = matches!(logits, LogitSink::Each(_));
-            let Self { rows, device, config, weights, rope, .. } = &mut *self;
+        self.check_prompt(sequence, tokens, &logits)?;
+        let (every, count) = (matches!(logits, LogitSink::Each(_)), tokens.len());
+        self.chunks(sequence, tokens, every, cancel, |model, rows| match &mut logits {
+            LogitSink::Each(each) => model.each_row(rows.len(), |row, logits| each(rows.start + row, logits)),
+            LogitSink::Last(out) if rows.end == count => {
+                let Self { rows: path, device, config, weights, rope, .. } = model;
+                let common = Common { device, config, weights, rope: rope.address() };
+                path.logits(common, (rows.len() - 1, 1), out)
+            }
+            LogitSink::Last(_) | LogitSink::None => model.device.wait(),
+        })
+    }
+
+    fn hidden(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        each: &mut dyn FnMut(usize, &[f32]),
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        self.check_prompt(sequence, tokens, &LogitSink::None)?;
+        self.chunks(sequence, tokens, true, cancel, |model, rows| {
+            let Self { rows: path, device, config, weights, rope, .. } = model;
             let common = Common { device, config, weights, rope: rope.address() };
-            rows.prompt(common, chunk, first, every, cancel)?;
-            match &mut logits {
-                LogitSink::Each(each) => {
-                    self.each_row(chunk.len(), |row, logits| each(index * size + row, logits))?;
-                }
-                LogitSink::Last(out) if index + 1 == chunks => {
-                    rows.logits(common, (chunk.len() - 1, 1), out)?;
-                }
-                LogitSink::Last(_) | LogitSink::None => self.device.wait()?,
-            }
-            if let Some(state) = self.sequences.get_mut(&sequence) {
-                state.len += chunk.len();
-            }
-        }
-        Ok(())
+            let mut states = vec![0.0; rows.len() * config.hidden];
+            path.hidden(common, rows.len(), &mut states)?;
+            rows.zip(states.chunks(config.hidden)).for_each(|(row, state)| each(row, state));
+            Ok(())
+        })
     }
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         if let ([step], true) = (steps, self.decoder.is_some()) {
             self.check_logits(steps, logits)?;
             return self.persistent(step.sequence, step.token, 1, &[], Some(logits)).map(drop);
+        }
+        if let ([step], true) = (steps, self.overlap.is_some()) {
+            self.check_logits(steps, logits)?;
+            self.overlapped(step.sequence, step.token, 1)?;
+            if let Some(state) = self.sequences.get_mut(&step.sequence) {
+                state.len += 1;
+            }
+            return self.overlap.as_ref().map_or(Ok(()), |overlap| overlap.logits(&self.device, logits));
         }
         self.decode_together(steps, logits)
     }
@@ -331,6 +431,10 @@ impl Resident for CudaModel {
         count: usize,
         ends: &[u32],
     ) -> Result<Vec<u32>, Refusal> {
+        if self.overlap.is_some() && count > 0 {
+            self.check_append(sequence, token, count - 1)?;
+            return self.overlapped_greedy(sequence, token, count.min(overlap::STEPS), ends);
+        }
         if self.decoder.is_none() || ends.len() > ENDS || count == 0 {
             return Ok(Vec::new());
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaModule;
+use half::bf16;
 use tilewright_backend::Cancel;
 use tilewright_model::{Code, Config, Refusal};
 
@@ -116,6 +117,26 @@ impl Rows {
                 hopper.batch.head(device, config, &hopper.maps, &hopper.normed, (first, count), out)
             }
             Self::Staged(stages) => stages.logits(device, config, weights, (first, count), out),
+        }
+    }
+
+    /// Hidden states after the final norm of all `count` rows of the last prompt, which was taken with every row:
+    /// `[count, hidden]`.
+    pub(crate) fn hidden(
+        &mut self,
+        common: Common<'_>,
+        count: usize,
+        out: &mut [f32],
+    ) -> Result<(), Refusal> {
+        let Common { device, config, weights, .. } = common;
+        match self {
+            Self::Hopper(hopper) => {
+                let mut halves = vec![bf16::ZERO; count * config.hidden];
+                device.read(&hopper.prefill.y, 0, bytemuck::cast_slice_mut(&mut halves))?;
+                out.iter_mut().zip(halves).for_each(|(out, half)| *out = half.to_f32());
+                Ok(())
+            }
+            Self::Staged(stages) => stages.hidden(device, config, weights, count, out),
         }
     }
 

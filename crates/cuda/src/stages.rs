@@ -157,14 +157,38 @@ impl Stages {
         (first, count): (usize, usize),
         out: &mut [f32],
     ) -> Result<(), Refusal> {
+        self.finish(device, config, weights, (first, count))?;
+        let shape = (count as u32, config.hidden, config.vocab);
+        self.multiply(device, weights.head(), &self.y, &self.logits, shape, false)?;
+        device.read(&self.logits, 0, bytemuck::cast_slice_mut(out))
+    }
+
+    /// Hidden states of all `count` rows of the last [`run`](Self::run) after the final norm.
+    pub(crate) fn hidden(
+        &mut self,
+        device: &Device,
+        config: &Config,
+        weights: &Weights,
+        count: usize,
+        out: &mut [f32],
+    ) -> Result<(), Refusal> {
+        self.finish(device, config, weights, (0, count))?;
+        device.read(&self.y, 0, bytemuck::cast_slice_mut(out))
+    }
+
+    /// The final norm of some rows, to the first of `y`.
+    fn finish(
+        &self,
+        device: &Device,
+        config: &Config,
+        weights: &Weights,
+        (first, count): (usize, usize),
+    ) -> Result<(), Refusal> {
         let h = config.hidden;
         let last = weights.norms.address + 2 * (weights.layers.len() * h * 4) as u64;
         let x = self.x.address + (first * h * 4) as u64;
         let args = [x, last, self.y.address].map(Arg::U64);
-        device.launch(&self.rms_norm, grid(count as u32, 1, 256), &args)?;
-        let shape = (count as u32, h, config.vocab);
-        self.multiply(device, weights.head(), &self.y, &self.logits, shape, false)?;
-        device.read(&self.logits, 0, bytemuck::cast_slice_mut(out))
+        device.launch(&self.rms_norm, grid(count as u32, 1, 256), &args)
     }
 
     fn norm(&self, device: &Device, x: &Buffer, weight: u64, rows: u32) -> Result<(), Refusal> {

@@ -22,8 +22,7 @@ mod present {
             kv: options.kv,
             context: options.context,
             prefill_chunk: options.prefill_chunk,
-            persistent: None,
-            hopper: None,
+            ..CudaOptions::default()
         }
     }
 

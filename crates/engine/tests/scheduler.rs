@@ -1,5 +1,6 @@
 //! Sessions on the CPU device: the ids of a reply alone, in any company, after any reuse.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 mod common;
 
@@ -8,8 +9,8 @@ use std::sync::LazyLock;
 use common::open;
 use proptest::prelude::*;
 use tilewright_engine::{
-    Embedding, Engine, Event, FinishReason, Pooling, Request, Sampling, Scheduler, SchedulerOptions, Source,
-    WeightFormat,
+    Cache, DeviceRequest, Embedding, Engine, Event, FinishReason, OpenOptions, Pooling, Request, Sampling,
+    Scheduler, SchedulerOptions, Source, WeightFormat,
 };
 
 /// Texts that begin alike in all the ways that matter: within a page, past one, and the same.
@@ -75,6 +76,36 @@ proptest! {
             prop_assert_eq!((&reply.ids, &reply.text), (&alone.ids, &alone.text));
         }
     }
+}
+
+/// On an NVIDIA GPU, where there is one: alone means alone in a scheduler, whose path serves one sequence as it serves many.
+#[test]
+fn replies_on_a_gpu_are_those_they_are_alone() {
+    let options = OpenOptions { device: DeviceRequest::Cuda(0), cache: Cache::Off, ..OpenOptions::default() };
+    let engine = match Engine::open(Source::Embedded, &options, &mut |_| ()) {
+        Ok(engine) => engine,
+        Err(refusal) => {
+            println!("skipped: {refusal}");
+            return;
+        }
+    };
+    let start = |parallel, reuse| {
+        let options = SchedulerOptions { parallel, reuse, ..SchedulerOptions::default() };
+        Scheduler::start(&engine, options).unwrap()
+    };
+    let (alone, together) = (start(1, false), start(32, true));
+    let request = |which: usize| request(&engine, which, (!which.is_multiple_of(2)).then_some(which as u64));
+    for _ in 0..2 {
+        let sessions: Vec<_> = (0..32).map(|which| together.open(request(which)).unwrap()).collect();
+        for (which, session) in sessions.into_iter().enumerate() {
+            let reply = session.reply().unwrap();
+            let cold = alone.open(request(which)).unwrap().reply().unwrap();
+            assert_eq!(reply.ids, cold.ids, "{which}, {} reused", reply.done.usage.cached_tokens);
+        }
+    }
+    let load = together.load();
+    println!("{}: {load:?}", engine.plan().kernels);
+    assert!(load.cached_tokens > 0 && load.steps < load.completion_tokens, "{load:?}");
 }
 
 #[test]

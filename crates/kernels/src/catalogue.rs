@@ -76,6 +76,11 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     decode::ENTRIES.iter().chain(prefill::ENTRIES).chain(attention::ENTRIES)
 }
 
+/// Every kernel that can be built for a shape, with its name.
+pub fn kernels(shape: &Shape) -> Vec<(String, Kernel)> {
+    entries().flat_map(|entry| entry.kernels(shape)).collect()
+}
+
 /// Every pipeline.
 pub fn pipelines() -> impl Iterator<Item = &'static PipelineEntry> {
     decode::PIPELINES.iter().chain(prefill::PIPELINES)

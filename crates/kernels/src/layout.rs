@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use tilewright_tile::Scalar;
+
 use crate::format::Format;
 use crate::shape::Shape;
 
@@ -90,9 +92,14 @@ const ALIGNMENT: u64 = 16;
 impl LayerPack {
     /// The pack of a layer of `shape` with matrices in `format`.
     pub fn new(shape: &Shape, format: Format) -> Self {
+        Self::with_vectors(shape, format, format.vectors())
+    }
+
+    /// The same with norms and biases stored as `vectors`.
+    pub fn with_vectors(shape: &Shape, format: Format, vectors: Scalar) -> Self {
         let mut bytes = 0;
         let slots = Tensor::ALL.map(|tensor| {
-            let format = if tensor.is_matrix() { format } else { Format::Float(format.vectors()) };
+            let format = if tensor.is_matrix() { format } else { Format::Float(vectors) };
             let slot = Slot { offset: bytes, ..Slot::of_matrix(tensor.extents(shape), format) };
             bytes = slot.end().next_multiple_of(ALIGNMENT);
             slot
@@ -103,6 +110,16 @@ impl LayerPack {
     /// The place of a tensor, from the start of its layer.
     pub const fn slot(&self, tensor: Tensor) -> Slot {
         self.slots[tensor as usize]
+    }
+
+    /// The layer and the tensor that begin at byte `offset` of all layers.
+    pub fn tensor_at(&self, offset: u64) -> Option<(usize, Tensor)> {
+        let (layer, within) = (offset / self.bytes, offset % self.bytes);
+        let begins = |tensor: &Tensor| {
+            let Slot { offset, bytes, .. } = self.slot(*tensor);
+            offset == within && bytes > 0
+        };
+        Some((usize::try_from(layer).ok()?, Tensor::ALL.into_iter().find(begins)?))
     }
 
     /// Bytes from one layer to the next.

@@ -1,35 +1,18 @@
-//! Every kernel of the catalogue on a device, compared with the interpreter, which defines what they mean.
+//! A kernel of the catalogue on a device, compared with the interpreter, which defines what they mean.
 
 use std::sync::Arc;
 
-use tilewright_kernels::{Shape, catalogue};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::interp::{Bound as Argument, Memory};
 use tilewright_tile::ir::Param;
+use tilewright_tile::testing::conformance;
 use tilewright_tile::testing::trial::Trial;
-use tilewright_tile::{Kernel, Scalar, Verified, verify};
+use tilewright_tile::{Kernel, Scalar, Verified};
 
 use crate::{Bound, Device, Launch};
 
 /// What came of one kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Every bit is the interpreter's.
-    Exact,
-    /// Every number is near the interpreter's: the first that differs.
-    Near(String),
-    /// A number is not near: the first.
-    Different(String),
-    /// It was not compiled or not run.
-    Refused(Refusal),
-}
-
-impl Outcome {
-    /// Whether the device may be used.
-    pub const fn is_ok(&self) -> bool {
-        matches!(self, Self::Exact | Self::Near(_))
-    }
-}
+pub type Outcome = conformance::Outcome<Refusal>;
 
 /// How far a device may be from the interpreter: its own order inside reductions and its own precise functions, in f32;
 /// a few units in the last place of narrower types.
@@ -42,31 +25,9 @@ fn tolerance(scalar: Scalar, expected: f64) -> f64 {
     }
 }
 
-/// The kernels that can be built for a shape.
-pub fn kernels(shape: &Shape) -> Vec<(String, Kernel)> {
-    catalogue::entries().flat_map(|entry| entry.kernels(shape)).collect()
-}
-
 /// Runs one kernel on noise, here and in the interpreter.
 pub fn compare<D: Device>(device: &D, kernel: Kernel) -> Outcome {
-    attempt(device, kernel).unwrap_or_else(Outcome::Refused)
-}
-
-fn attempt<D: Device>(device: &D, kernel: Kernel) -> Result<Outcome, Refusal> {
-    let rejected = |what: String, why: String| Refusal::new(Code::KernelRejected, what, "no error", why);
-    let name = kernel.name().to_owned();
-    let kernel = verify(kernel).map_err(|rejection| rejected(name.clone(), rejection.to_string()))?;
-    let kernel = Arc::new(kernel);
-    let trial = Trial::new(&kernel, 1, &(0..=3));
-    let (expected, _) = trial.run(&kernel).map_err(|fault| rejected(name.clone(), fault.to_string()))?;
-    let got = run(device, &kernel, &trial)?;
-    Ok(match trial.difference(&expected, &got) {
-        None => Outcome::Exact,
-        Some(first) => match trial.difference_beyond(&expected, &got, tolerance) {
-            None => Outcome::Near(first),
-            Some(first) => Outcome::Different(first),
-        },
-    })
+    conformance::compare(kernel, 1..=1, tolerance, |kernel, trial| run(device, kernel, trial))
 }
 
 /// Runs a trial on the device: its memory afterwards.

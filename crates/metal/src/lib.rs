@@ -20,7 +20,7 @@ mod resident;
 mod session;
 mod suite;
 
-pub use conformance::{Outcome, compare, kernels};
+pub use conformance::{Outcome, compare};
 #[cfg(any(target_os = "macos", metal_typecheck))]
 pub use device::AppleDevice;
 pub use device::{Bound, Device, Launch, ShimDevice};

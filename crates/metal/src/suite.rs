@@ -1,11 +1,11 @@
 //! The conformance suite on the device of a target.
 
-use tilewright_kernels::Shape;
+use tilewright_kernels::{Shape, catalogue};
 use tilewright_model::Refusal;
 
 #[cfg(any(target_os = "macos", metal_typecheck))]
 use crate::AppleDevice;
-use crate::conformance::{Outcome, compare, kernels};
+use crate::conformance::{Outcome, compare};
 use crate::open::{Target, shim};
 use crate::{Device, Facts, ShimDevice};
 
@@ -44,7 +44,7 @@ impl Suite {
 
     /// Tells the outcome of every kernel at `shape` whose name contains `only`.
     pub fn each(&self, shape: &Shape, only: &str, tell: &mut dyn FnMut(&str, Outcome)) {
-        for (name, kernel) in kernels(shape).into_iter().filter(|(name, _)| name.contains(only)) {
+        for (name, kernel) in catalogue::kernels(shape).into_iter().filter(|(name, _)| name.contains(only)) {
             let outcome = match &self.0 {
                 Kind::Shim(device) => compare(&**device, kernel),
                 #[cfg(any(target_os = "macos", metal_typecheck))]

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{fixture, prefill, shim, some_ids};
 use tilewright_backend::{Cancel, LogitSink, Resident, Step};
-use tilewright_metal::{
-    Bound, Device, Facts, Launch, MetalOptions, Outcome, Session, ShimDevice, compare, kernels,
-};
+use tilewright_metal::{Bound, Device, Facts, Launch, MetalOptions, Outcome, Session, ShimDevice, compare};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::Verified;
 
@@ -257,7 +255,8 @@ fn the_conformance_suite_tells_exact_from_near_from_different_from_refused() {
         seen.set(fault);
         assert!(matches!(compare(&device, of("decode_norm_f32")), Outcome::Refused(_)), "{fault:?}");
     }
-    let names: Vec<String> = kernels(&shape).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> =
+        tilewright_kernels::catalogue::kernels(&shape).into_iter().map(|(name, _)| name).collect();
     assert!(names.len() > 100 && names.contains(&"grouped_attention_f16".to_owned()));
 }
 

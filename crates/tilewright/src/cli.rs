@@ -52,7 +52,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("inspect", &["tilewright inspect -m DIR", "tilewright inspect -m DIR --weights int8 -c 8192 --json"]),
     ("perplexity", &["tilewright perplexity -m DIR -f text.txt --weights int4"]),
     ("convert", &["tilewright convert -m DIR -o pair --dtype f32 -p 'The capital of France is'"]),
-    ("selftest", &["tilewright selftest", "tilewright selftest --device shim --only decode_norm --json"]),
+    (
+        "selftest",
+        &[
+            "tilewright selftest",
+            "tilewright selftest --device cuda",
+            "tilewright selftest --device shim --only decode_norm --json",
+        ],
+    ),
     ("completions", &["tilewright completions bash"]),
 ];
 
@@ -64,7 +71,7 @@ pub(crate) enum Command {
     Serve(commands::serve::ServeArgs),
     Inspect(commands::inspect::InspectArgs),
     Doctor(commands::doctor::DoctorArgs),
-    #[cfg(feature = "metal")]
+    #[cfg(any(feature = "cuda", feature = "metal"))]
     Selftest(commands::selftest::SelftestArgs),
     Perplexity(commands::perplexity::PerplexityArgs),
     Convert(commands::convert::ConvertArgs),
@@ -81,7 +88,7 @@ impl Command {
             Self::Serve(args) => args.output,
             Self::Inspect(args) => args.output,
             Self::Doctor(args) => args.output,
-            #[cfg(feature = "metal")]
+            #[cfg(any(feature = "cuda", feature = "metal"))]
             Self::Selftest(args) => args.output,
             Self::Perplexity(args) => args.output,
             Self::Convert(args) => args.output,
@@ -98,7 +105,7 @@ impl Command {
             Self::Serve(args) => commands::serve::run(args, console),
             Self::Inspect(args) => commands::inspect::run(args, console),
             Self::Doctor(args) => commands::doctor::run(args, console),
-            #[cfg(feature = "metal")]
+            #[cfg(any(feature = "cuda", feature = "metal"))]
             Self::Selftest(args) => commands::selftest::run(args, console),
             Self::Perplexity(args) => commands::perplexity::run(args, console),
             Self::Convert(args) => commands::convert::run(args, console),

@@ -8,7 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod kernels;
 pub(crate) mod perplexity;
 pub(crate) mod run;
-#[cfg(feature = "metal")]
+#[cfg(any(feature = "cuda", feature = "metal"))]
 pub(crate) mod selftest;
 pub(crate) mod serve;
 

@@ -18,8 +18,10 @@ fn compiled_once_then_taken_from_the_cache() {
     let cache = Cache::at(folder.path().to_path_buf());
     let mut stages = Vec::new();
     let mut run = |text: &str, arch: &str| {
-        compile_with(Some(&cache), text, arch, None, &mut |p| stages.push((p.stage, p.done, p.total)))
-            .unwrap()
+        compile_with(Some(&cache), text, &options(arch), arch, None, &mut |p| {
+            stages.push((p.stage, p.done, p.total))
+        })
+        .unwrap()
     };
     let first = run(TEXT, "sm_90a");
     assert!(first.compiled && first.cubin.starts_with(b"\x7fELF") && first.notes.is_empty());
@@ -37,8 +39,15 @@ fn a_text_with_an_error_is_refused_with_the_log() {
         eprintln!("skipped: {refusal}");
         return;
     }
-    let refusal = compile_with(None, "__global__ void k() { undeclared = 1; }", "sm_80", None, &mut |_| ())
-        .unwrap_err();
+    let refusal = compile_with(
+        None,
+        "__global__ void k() { undeclared = 1; }",
+        &options("sm_80"),
+        "sm_80",
+        None,
+        &mut |_| (),
+    )
+    .unwrap_err();
     assert_eq!(refusal.code(), Code::KernelUncompilable);
     assert!(refusal.to_string().contains("undeclared"), "{refusal}");
 }

@@ -78,18 +78,22 @@ pub(crate) fn launch(
     let mut pointers: Vec<*mut c_void> = args.iter().map(pointer).collect();
     let attribute = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
     let (x, y) = shape.cluster;
-    let mut attributes = [
-        attribute(
+    let mut attributes = Vec::new();
+    // GPUs before Hopper know neither.
+    if shape.cluster != (1, 1) {
+        attributes.push(attribute(
             sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
             sys::CUlaunchAttributeValue {
                 clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z: 1 },
             },
-        ),
-        attribute(
+        ));
+    }
+    if early {
+        attributes.push(attribute(
             sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-        ),
-    ];
+        ));
+    }
     let config = sys::CUlaunchConfig {
         gridDimX: shape.blocks.0,
         gridDimY: shape.blocks.1,
@@ -100,7 +104,7 @@ pub(crate) fn launch(
         sharedMemBytes: shape.shared,
         hStream: stream.cu_stream(),
         attrs: attributes.as_mut_ptr(),
-        numAttrs: 1 + u32::from(early),
+        numAttrs: attributes.len() as u32,
     };
     // SAFETY: arguments as the head of this file says; the driver copies them before it returns.
     unsafe {

@@ -9,8 +9,8 @@ use crate::shape::Shape;
 
 use super::rotary::Trigonometry;
 use super::{
-    Attention, Goal, Options, attention, heads, megakernel, overlap, products, rotary, rows, sampling,
-    select, staged,
+    Attention, Goal, Layout, Options, attention, heads, megakernel, overlap, products, rotary, rows,
+    sampling, select, staged,
 };
 
 /// Parts of [`Attention::SplitKeys`] in the catalogue.
@@ -69,6 +69,9 @@ macro_rules! attentions {
         )
     };
 }
+
+/// Whether a cache of fragments is possible.
+const FRAGMENTS: fn(&Shape) -> bool = |shape| overlap::lies(shape, Layout::Fragments, Scalar::Bf16);
 
 /// Kernels of this folder.
 pub const ENTRIES: &[Entry] = &[
@@ -264,19 +267,49 @@ pub const ENTRIES: &[Entry] = &[
         name: "overlap_qkv",
         summary: "Norm and projection of queries, keys and values, weights read ahead of the launch before.",
         items: &[],
-        fits: any_shape,
+        fits: overlap::fits,
         variants: ahead!(overlap::qkv),
     },
     Entry {
         name: "overlap_attention",
-        summary: "A token's heads: norm, rotation, the new entries of the cache, attention.",
+        summary: "A token's heads: norm, rotation, attention, old keys and values read ahead.",
         items: &[],
-        fits: overlap::fits,
+        fits: any_shape,
         variants: variants!(overlap::attention:
             "f32" => Options::F32,
             "pairs" => Options::PAIRS,
             "pairs_cache_bf16" => Options::PAIRS.cache(Scalar::Bf16),
+            "pairs_cache_bf16_vectors_f32" => Options::PAIRS.cache(Scalar::Bf16).vectors(Scalar::F32),
             "int8_cache_bf16" => Options::INT8.cache(Scalar::Bf16),
+        ),
+    },
+    Entry {
+        name: "overlap_attention_fragments",
+        summary: "The same over a cache of fragments.",
+        items: &[],
+        fits: FRAGMENTS,
+        variants: variants!(overlap::attention:
+            "pairs_cache_bf16_vectors_f32" =>
+                Options::PAIRS.cache(Scalar::Bf16).vectors(Scalar::F32).layout(Layout::Fragments),
+        ),
+    },
+    Entry {
+        name: "overlap_append",
+        summary: "A token's keys and values to the cache.",
+        items: &[],
+        fits: any_shape,
+        variants: variants!(overlap::append:
+            "f32" => Options::F32,
+            "f32_cache_bf16" => Options::F32.cache(Scalar::Bf16),
+        ),
+    },
+    Entry {
+        name: "overlap_append_fragments",
+        summary: "The same to a cache of fragments.",
+        items: &[],
+        fits: FRAGMENTS,
+        variants: variants!(overlap::append:
+            "f32_cache_bf16" => Options::F32.cache(Scalar::Bf16).layout(Layout::Fragments),
         ),
     },
     Entry {
@@ -290,7 +323,7 @@ pub const ENTRIES: &[Entry] = &[
         name: "overlap_gate_up",
         summary: "Norm, gate and up projections and SwiGLU, weights read ahead of the launch before.",
         items: &[],
-        fits: any_shape,
+        fits: overlap::fits,
         variants: ahead!(overlap::gate_up),
     },
     Entry {
@@ -304,8 +337,15 @@ pub const ENTRIES: &[Entry] = &[
         name: "overlap_vocabulary",
         summary: "Final norm and vocabulary, weights read ahead of the launch before.",
         items: &[],
-        fits: any_shape,
+        fits: overlap::fits,
         variants: ahead!(overlap::vocabulary),
+    },
+    Entry {
+        name: "overlap_candidates",
+        summary: "The best of each chunk of logits.",
+        items: &[],
+        fits: any_shape,
+        variants: &[Variant { name: "", build: overlap::candidates }],
     },
     Entry {
         name: "overlap_choose",
@@ -337,23 +377,23 @@ macro_rules! pipelines {
             fits: megakernel::fits,
             build: |shape| megakernel::one_launch("decode_one_launch", shape, Scalar::F32),
         }, PipelineEntry {
-            name: "overlap_pairs_token",
-            summary: "A token to the next step's token in overlapping launches, lossless packed weights, bf16 cache.",
+            name: "overlap_pairs",
+            summary: "A token to logits in overlapping launches, lossless packed weights, bf16 cache.",
             items: &[],
             fits: overlap::fits,
-            build: |shape| {
-                let options = Options::PAIRS.cache(Scalar::Bf16);
-                overlap::overlapped("overlap_pairs_token", shape, &options, overlap::Step::Token)
-            },
+            build: |shape| overlap::step("overlap_pairs", shape, &Options::PAIRS.cache(Scalar::Bf16)),
         }, PipelineEntry {
             name: "overlap_int8",
             summary: "A token to logits in overlapping launches, 8-bit weights, bf16 cache.",
             items: &[],
             fits: overlap::fits,
-            build: |shape| {
-                let options = Options::INT8.cache(Scalar::Bf16);
-                overlap::overlapped("overlap_int8", shape, &options, overlap::Step::Logits)
-            },
+            build: |shape| overlap::step("overlap_int8", shape, &Options::INT8.cache(Scalar::Bf16)),
+        }, PipelineEntry {
+            name: "overlap_end",
+            summary: "Logits to the next step's token, and its keys and values to a bf16 cache.",
+            items: &[],
+            fits: any_shape,
+            build: |shape| overlap::end("overlap_end", shape, &Options::PAIRS.cache(Scalar::Bf16)),
         }, $(PipelineEntry {
             name: $name,
             summary: $summary,

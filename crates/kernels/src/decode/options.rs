@@ -20,6 +20,21 @@ pub struct Options {
     pub arithmetic: Arithmetic,
     /// How a head attends.
     pub attention: Attention,
+    /// Storage of the vectors beside the matrices: norms, biases.
+    pub vectors: Scalar,
+    /// How keys and values lie, in the step of overlapping launches.
+    pub layout: Layout,
+}
+
+/// How keys and values of a head lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Position after position.
+    #[default]
+    Rows,
+    /// Blocks of 32 positions, each as the fragments that matrix instructions of 16 by 16 take: keys with positions as
+    /// rows, values with elements as rows. Heads of 64 or 128 in a type of 16 bits.
+    Fragments,
 }
 
 /// How the keys of a head are spread over threads.
@@ -60,6 +75,8 @@ impl Options {
             cache: storage,
             arithmetic: Arithmetic::Fused,
             attention: Attention::KeyParallel,
+            vectors: weights.vectors(),
+            layout: Layout::Rows,
         }
     }
 
@@ -73,6 +90,18 @@ impl Options {
     #[must_use]
     pub const fn cache(self, cache: Scalar) -> Self {
         Self { cache, ..self }
+    }
+
+    /// Norms and biases stored as `vectors`.
+    #[must_use]
+    pub const fn vectors(self, vectors: Scalar) -> Self {
+        Self { vectors, ..self }
+    }
+
+    /// Keys and values that lie otherwise.
+    #[must_use]
+    pub const fn layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
     }
 
     /// Another rounding of norms and rotation.

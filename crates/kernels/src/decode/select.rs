@@ -16,6 +16,18 @@ pub const fn chunks(shape: &Shape) -> u32 {
 /// `vocab`.
 pub fn argmax_chunks(shape: &Shape, sequences: u32, logits: Scalar) -> Kernel {
     let name = named("decode_argmax_chunks", sequences, &format!("_{logits}"));
+    best_of_chunks(name, shape, sequences, logits, |_| (), |logit, id| (logit, id))
+}
+
+/// As [`argmax_chunks`], after what `begin` says; `candidate` makes a logit and its id one.
+pub(crate) fn best_of_chunks(
+    name: String,
+    shape: &Shape,
+    sequences: u32,
+    logits: Scalar,
+    begin: impl FnOnce(&Builder),
+    candidate: impl for<'k> Fn(Value<'k, f32>, Value<'k, i32>) -> Candidate<'k>,
+) -> Kernel {
     let vocab = shape.vocab;
     kernel(name, Launch::grid([chunks(shape), sequences, 1]), |k| {
         let logits = k.read::<f32>("logits", [sequences, vocab]).stored(logits);
@@ -23,11 +35,12 @@ pub fn argmax_chunks(shape: &Shape, sequences: u32, logits: Scalar) -> Kernel {
         let best = k.write::<f32>("best", [sequences, chunks(shape)]);
         let at = k.write::<i32>("at", [sequences, chunks(shape)]);
         let (chunk, sequence) = (k.group_axis(0), k.group_axis(1));
+        begin(k);
 
         let places = Places::scratch(k, vocab);
         let candidates = k.fold(k.thread_strided(CHUNK, 1), nothing(vocab), |best, i| {
             let id = chunk * CHUNK + i;
-            better(best, (logits.at((sequence, id)), id))
+            better(best, candidate(logits.at((sequence, id)), id))
         });
         let (value, id) = places.best_of_all(k, candidates);
         best.set_from_thread(0, (sequence, chunk), value);

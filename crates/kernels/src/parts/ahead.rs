@@ -1,6 +1,6 @@
 //! Products of rows whose weights are read ahead of what they are multiplied with.
 
-use tilewright_tile::{Builder, Value, View};
+use tilewright_tile::{Value, View};
 
 use super::matrix::{Code, Matrix, Weights, grow, numbers};
 
@@ -8,6 +8,8 @@ use super::matrix::{Code, Matrix, Weights, grow, numbers};
 const AHEAD: u32 = 24;
 /// Lanes of a SIMD group.
 const LANES: u32 = 32;
+/// Columns that a SIMD group takes at once at most.
+pub const STRETCH: u32 = 8 * LANES;
 
 /// Rows of a matrix of which a SIMD group has read the beginning, as it lies in memory, before it has what they are to be
 /// multiplied with: so the wait for the one passes while it waits for the other.
@@ -36,37 +38,40 @@ impl<'k> Matrix<'k> {
 impl<'k> Ahead<'k> {
     /// Products of the rows with `x`, by a SIMD group: one a row, in every lane.
     pub fn products(self, x: View<'k, f32>) -> Vec<Value<'k, f32>> {
-        let (k, zero) = (self.matrix.k, self.zeros());
-        let inputs = |unit| self.matrix.vector(x, unit);
-        let sums = self.sums(k, zero, |sums, unit, weights| {
-            let x = inputs(unit);
-            sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &x)).collect()
-        });
+        let sums = self.grown(self.zeros(), x, (0, self.matrix.columns));
         sums.into_iter().map(Value::simd_sum).collect()
     }
 
-    fn zeros(&self) -> Vec<Value<'k, f32>> {
+    /// What this lane's part of the sums begins with.
+    pub fn zeros(&self) -> Vec<Value<'k, f32>> {
         vec![self.matrix.k.f32(0.0); self.rows.len()]
     }
 
-    /// Takes what was read ahead, then the rest of the rows.
-    fn sums(
+    /// This lane's part of the sums, grown by the products of columns `first..end` with `x`, which holds just these.
+    /// `first` must be a multiple of [`STRETCH`], and `end` too where columns follow.
+    pub fn grown(
         &self,
-        k: &'k Builder,
-        zero: Vec<Value<'k, f32>>,
-        see: impl Fn(Vec<Value<'k, f32>>, Value<'k, i32>, Vec<Weights<'k>>) -> Vec<Value<'k, f32>>,
+        sums: Vec<Value<'k, f32>>,
+        x: View<'k, f32>,
+        (first, end): (u32, u32),
     ) -> Vec<Value<'k, f32>> {
+        let Matrix { k, step, .. } = self.matrix;
+        let (first, end) = (first / step, end / step);
+        let see = |sums: Vec<Value<'k, f32>>, unit: Value<'k, i32>, weights: Vec<Weights<'k>>| {
+            let x = self.matrix.vector(x, unit - first);
+            sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &x)).collect()
+        };
         let weights =
             |code: &(Code<'k>, Option<Value<'k, f32>>)| Weights { numbers: numbers(&code.0), scale: code.1 };
-        let passes = self.passes.iter().zip(&self.codes);
+        let [from, to] = [first, end].map(|unit| (unit / LANES).min(self.passes.len() as u32) as usize);
+        let passes = self.passes[from..to].iter().zip(&self.codes[from..to]);
         let sums =
-            passes.fold(zero, |sums, (&unit, codes)| see(sums, unit, codes.iter().map(weights).collect()));
-        let Matrix { columns, step, .. } = self.matrix;
-        let (units, done) = (columns / step, self.passes.len() as u32 * LANES);
-        if done == units {
+            passes.fold(sums, |sums, (&unit, codes)| see(sums, unit, codes.iter().map(weights).collect()));
+        let done = first.max(self.passes.len() as u32 * LANES);
+        if done >= end {
             return sums;
         }
-        k.fold(k.range(k.lane() + done, units).step(LANES), sums, |sums, unit| {
+        k.fold(k.range(k.lane() + done, end).step(LANES), sums, |sums, unit| {
             see(sums, unit, self.rows.iter().map(|&row| self.matrix.weights(row, unit)).collect())
         })
     }

@@ -8,7 +8,7 @@ pub mod norm;
 pub mod rope;
 pub mod softmax;
 
-pub use ahead::Ahead;
+pub use ahead::{Ahead, STRETCH};
 pub use arithmetic::{Arithmetic, Exponential, silu};
 pub use head::HeadLanes;
 pub use matrix::Matrix;

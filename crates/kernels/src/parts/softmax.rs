@@ -21,23 +21,6 @@ pub fn see<'k>((most, sum, mixed): State<'k>, score: Value<'k, f32>, value: &[Va
     (next, new.fma(sum, old), mixed)
 }
 
-/// Several more keys seen at once.
-pub fn see_all<'k>(
-    (most, sum, mixed): State<'k>,
-    scores: &[Value<'k, f32>],
-    values: &[Vec<Value<'k, f32>>],
-) -> State<'k> {
-    let next = scores.iter().fold(most, |most, &score| most.max(score));
-    let old = (most - next).exp();
-    let weights: Vec<_> = scores.iter().map(|&score| (score - next).exp()).collect();
-    let sum = weights.iter().fold(sum * old, |sum, &weight| sum + weight);
-    let mix = |(part, mixed): (usize, Value<'k, f32>)| {
-        let seen = weights.iter().zip(values);
-        seen.fold(mixed * old, |mixed, (&weight, value)| mixed.fma(weight, value[part]))
-    };
-    (next, sum, mixed.into_iter().enumerate().map(mix).collect())
-}
-
 /// The weighted mean.
 pub fn mean<'k>((_, sum, mixed): State<'k>) -> Vec<Value<'k, f32>> {
     mixed.into_iter().map(|mixed| mixed / sum).collect()

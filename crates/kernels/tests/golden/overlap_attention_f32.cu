@@ -19,241 +19,344 @@ __device__ __forceinline__ float tile_simd_sum_f32(float v) {
     return v;
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1) overlap_attention_f32(
+__device__ __forceinline__ float tile_simd_max_f32(float v) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+        const float w = __shfl_xor_sync(0xffffffffu, v, apart);
+        v = fmaxf(v, w);
+    }
+    return v;
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1) overlap_attention_f32(
     const int* control,
     const float* qkv,
     const float* q_norm,
     const float* k_norm,
     const float* rotary,
-    float* keys,
-    float* values,
-    float* mixed
+    const float* cache,
+    float* mixed,
+    float* fresh
 ) {
     tile_next_may_begin();
     const int group_x = (int)blockIdx.x;
+    const int group_y = (int)blockIdx.y;
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
-    __shared__ __align__(16) float queries[64];
-    __shared__ __align__(16) float own[64];
-    __shared__ __align__(16) float maxima_of[32];
-    __shared__ __align__(16) float sums_of[32];
-    __shared__ __align__(16) float mixtures_of[1024];
-    tile_launch_barrier();
+    __shared__ __align__(16) float own[96];
+    __shared__ __align__(16) float maxima_of[17];
+    __shared__ __align__(16) float sums_of[17];
+    __shared__ __align__(16) float weights_of[17];
+    __shared__ __align__(16) float mixtures_of[544];
     const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
-    const bool v3 = simd_group < 2;
-    if (v3) {
-        const int v4 = group_x * 2;
-        const int v5 = v4 + simd_group;
-        const int v6 = lane * 4;
-        float v7 = 0.0f;
-        for (int v8 = v6; v8 < 32; v8 += 128) {
-            const float v10 = qkv[v5 * 32 + v8];
-            const float v11 = fmaf(v10, v10, v7);
-            const int v12 = v8 + 1;
-            const float v13 = qkv[v5 * 32 + v12];
-            const float v14 = fmaf(v13, v13, v11);
-            const int v15 = v8 + 2;
-            const float v16 = qkv[v5 * 32 + v15];
-            const float v17 = fmaf(v16, v16, v14);
-            const int v18 = v8 + 3;
-            const float v19 = qkv[v5 * 32 + v18];
-            const float v20 = fmaf(v19, v19, v17);
-            v7 = v20;
+    const bool v3 = lane < 16;
+    const bool v4 = simd_group == 0;
+    const bool v5 = v4 && v3;
+    const bool v6 = simd_group == 1;
+    const bool v7 = v6 && v3;
+    const float v8 = v5 ? q_norm[lane] : 0.0f;
+    const float v9 = v7 ? k_norm[lane] : 0.0f;
+    const float v10 = v4 ? v8 : v9;
+    const int v11 = lane + 16;
+    const float v12 = v5 ? q_norm[v11] : 0.0f;
+    const float v13 = v7 ? k_norm[v11] : 0.0f;
+    const float v14 = v4 ? v12 : v13;
+    const bool v15 = simd_group < 2;
+    const bool v16 = v15 && v3;
+    const float v17 = v16 ? rotary[position_2 * 32 + lane * 2] : 0.0f;
+    const float v18 = v16 ? rotary[position_2 * 32 + lane * 2 + 1] : 0.0f;
+    const int v19 = simd_group * 8;
+    const int v20 = v19 + 128;
+    const int v21 = v19 + 1;
+    const int v22 = v19 + 2;
+    const int v23 = v19 + 3;
+    const int v24 = v19 + 4;
+    const int v25 = v19 + 5;
+    const int v26 = v19 + 6;
+    const int v27 = v19 + 7;
+    const int v28 = lane / 4;
+    const int v29 = v19 + v28;
+    const bool v30 = v29 < position_2;
+    const bool v31 = v19 < position_2;
+    const float v32 = v31 ? cache[group_x * 4096 + v19 * 32 + lane] : 0.0f;
+    const bool v33 = v21 < position_2;
+    const float v34 = v33 ? cache[group_x * 4096 + v21 * 32 + lane] : 0.0f;
+    const bool v35 = v22 < position_2;
+    const float v36 = v35 ? cache[group_x * 4096 + v22 * 32 + lane] : 0.0f;
+    const bool v37 = v23 < position_2;
+    const float v38 = v37 ? cache[group_x * 4096 + v23 * 32 + lane] : 0.0f;
+    const bool v39 = v24 < position_2;
+    const float v40 = v39 ? cache[group_x * 4096 + v24 * 32 + lane] : 0.0f;
+    const bool v41 = v25 < position_2;
+    const float v42 = v41 ? cache[group_x * 4096 + v25 * 32 + lane] : 0.0f;
+    const bool v43 = v26 < position_2;
+    const float v44 = v43 ? cache[group_x * 4096 + v26 * 32 + lane] : 0.0f;
+    const bool v45 = v27 < position_2;
+    const float v46 = v45 ? cache[group_x * 4096 + v27 * 32 + lane] : 0.0f;
+    const float v47 = v31 ? cache[group_x * 4096 + v19 * 32 + lane + 2048] : 0.0f;
+    const float v48 = v33 ? cache[group_x * 4096 + v21 * 32 + lane + 2048] : 0.0f;
+    const float v49 = v35 ? cache[group_x * 4096 + v22 * 32 + lane + 2048] : 0.0f;
+    const float v50 = v37 ? cache[group_x * 4096 + v23 * 32 + lane + 2048] : 0.0f;
+    const float v51 = v39 ? cache[group_x * 4096 + v24 * 32 + lane + 2048] : 0.0f;
+    const float v52 = v41 ? cache[group_x * 4096 + v25 * 32 + lane + 2048] : 0.0f;
+    const float v53 = v43 ? cache[group_x * 4096 + v26 * 32 + lane + 2048] : 0.0f;
+    const float v54 = v45 ? cache[group_x * 4096 + v27 * 32 + lane + 2048] : 0.0f;
+    tile_launch_barrier();
+    const bool v55 = simd_group < 3;
+    if (v55) {
+        const int v56 = group_x * 2;
+        const int v57 = v56 + group_y;
+        const int v58 = simd_group - 1;
+        const int v59 = v58 * 2;
+        const int v60 = group_x + v59;
+        const int v61 = v60 + 4;
+        const int v62 = v4 ? v57 : v61;
+        const float v63 = v3 ? qkv[v62 * 32 + lane] : 0.0f;
+        const float v64 = v3 ? qkv[v62 * 32 + v11] : 0.0f;
+        const float v65 = fmaf(v63, v63, 0.0f);
+        const float v66 = fmaf(v64, v64, v65);
+        const float v67 = tile_simd_sum_f32(v66);
+        const float v68 = v67 / 32.0f;
+        const float v69 = v68 + 1e-6f;
+        const float v70 = __frsqrt_rn(v69);
+        const bool v71 = simd_group == 2;
+        const float v72 = v63 * v70;
+        const float v73 = v72 * v10;
+        const float v74 = v64 * v70;
+        const float v75 = v74 * v14;
+        const float v76 = v75 * v18;
+        const float v77 = -v76;
+        const float v78 = fmaf(v73, v17, v77);
+        const float v79 = v73 * v18;
+        const float v80 = fmaf(v75, v17, v79);
+        if (v3) {
+            const float v81 = v71 ? v63 : v78;
+            const float v82 = v81 * 0.17677669f;
+            const float v83 = v4 ? v82 : v81;
+            own[simd_group * 32 + lane] = v83;
+            const float v84 = v71 ? v64 : v80;
+            const float v85 = v84 * 0.17677669f;
+            const float v86 = v4 ? v85 : v84;
+            own[simd_group * 32 + v11] = v86;
         }
-        const float v21 = tile_simd_sum_f32(v7);
-        const float v22 = v21 / 32.0f;
-        const float v23 = v22 + 1e-6f;
-        const float v24 = __frsqrt_rn(v23);
-        for (int v25 = lane; v25 < 16; v25 += 32) {
-            const float v26 = qkv[v5 * 32 + v25];
-            const float v27 = v26 * v24;
-            const float v28 = q_norm[v25];
-            const float v29 = v27 * v28;
-            const int v30 = v25 + 16;
-            const float v31 = qkv[v5 * 32 + v30];
-            const float v32 = v31 * v24;
-            const float v33 = q_norm[v30];
-            const float v34 = v32 * v33;
-            const float v35 = rotary[position_2 * 32 + v25 * 2];
-            const float v36 = rotary[position_2 * 32 + v25 * 2 + 1];
-            const float v37 = v34 * v36;
-            const float v38 = -v37;
-            const float v39 = fmaf(v29, v35, v38);
-            const float v40 = v29 * v36;
-            const float v41 = fmaf(v34, v35, v40);
-            const float v42 = v39 * 0.17677669f;
-            queries[simd_group * 32 + v25] = v42;
-            const float v43 = v41 * 0.17677669f;
-            queries[simd_group * 32 + v30] = v43;
-        }
-    }
-    const bool v44 = simd_group == 2;
-    if (v44) {
-        const int v45 = group_x + 4;
-        const int v46 = lane * 4;
-        float v47 = 0.0f;
-        for (int v48 = v46; v48 < 32; v48 += 128) {
-            const float v50 = qkv[v45 * 32 + v48];
-            const float v51 = fmaf(v50, v50, v47);
-            const int v52 = v48 + 1;
-            const float v53 = qkv[v45 * 32 + v52];
-            const float v54 = fmaf(v53, v53, v51);
-            const int v55 = v48 + 2;
-            const float v56 = qkv[v45 * 32 + v55];
-            const float v57 = fmaf(v56, v56, v54);
-            const int v58 = v48 + 3;
-            const float v59 = qkv[v45 * 32 + v58];
-            const float v60 = fmaf(v59, v59, v57);
-            v47 = v60;
-        }
-        const float v61 = tile_simd_sum_f32(v47);
-        const float v62 = v61 / 32.0f;
-        const float v63 = v62 + 1e-6f;
-        const float v64 = __frsqrt_rn(v63);
-        for (int v65 = lane; v65 < 16; v65 += 32) {
-            const float v66 = qkv[v45 * 32 + v65];
-            const float v67 = v66 * v64;
-            const float v68 = k_norm[v65];
-            const float v69 = v67 * v68;
-            const int v70 = v65 + 16;
-            const float v71 = qkv[v45 * 32 + v70];
-            const float v72 = v71 * v64;
-            const float v73 = k_norm[v70];
-            const float v74 = v72 * v73;
-            const float v75 = rotary[position_2 * 32 + v65 * 2];
-            const float v76 = rotary[position_2 * 32 + v65 * 2 + 1];
-            const float v77 = v74 * v76;
-            const float v78 = -v77;
-            const float v79 = fmaf(v69, v75, v78);
-            const float v80 = v69 * v76;
-            const float v81 = fmaf(v74, v75, v80);
-            own[v65] = v79;
-            own[v70] = v81;
-        }
-    }
-    const bool v82 = simd_group == 3;
-    if (v82) {
-        const int v83 = group_x + 6;
-        const float v84 = qkv[v83 * 32 + lane];
-        own[lane + 32] = v84;
     }
     __syncthreads();
-    for (int v85 = thread_index; v85 < 32; v85 += 1024) {
-        const float v86 = own[v85];
-        keys[group_x * 2048 + position_2 * 32 + v85] = v86;
-        const float v87 = own[v85 + 32];
-        values[group_x * 2048 + position_2 * 32 + v85] = v87;
+    const bool v87 = thread_index < 32;
+    if (v87) {
+        const int v88 = group_y * 32;
+        const int v89 = v88 + thread_index;
+        const int v90 = v89 / 32;
+        const int v91 = min(v90, 1);
+        const int v92 = v91 + 1;
+        const int v93 = v89 % 32;
+        const float v94 = own[v92 * 32 + v93];
+        fresh[group_x * 64 + v89] = v94;
     }
-    const int v88 = simd_group / 16;
-    const int v89 = simd_group % 16;
-    const float v90 = queries[v88 * 32 + lane];
-    float v91 = (-1e30f);
-    float v92 = 0.0f;
-    float v93 = 0.0f;
-    for (int v94 = v89; v94 < position_2; v94 += 64) {
-        const int v98 = v94 + 16;
-        const int v99 = v94 + 32;
-        const int v100 = v94 + 48;
-        const float v101 = keys[group_x * 2048 + v94 * 32 + lane];
-        const bool v102 = v98 < position_2;
-        const float v103 = v102 ? keys[group_x * 2048 + v98 * 32 + lane] : 0.0f;
-        const bool v104 = v99 < position_2;
-        const float v105 = v104 ? keys[group_x * 2048 + v99 * 32 + lane] : 0.0f;
-        const bool v106 = v100 < position_2;
-        const float v107 = v106 ? keys[group_x * 2048 + v100 * 32 + lane] : 0.0f;
-        const float v108 = values[group_x * 2048 + v94 * 32 + lane];
-        const float v109 = v102 ? values[group_x * 2048 + v98 * 32 + lane] : 0.0f;
-        const float v110 = v104 ? values[group_x * 2048 + v99 * 32 + lane] : 0.0f;
-        const float v111 = v106 ? values[group_x * 2048 + v100 * 32 + lane] : 0.0f;
-        const float v112 = fmaf(v90, v101, 0.0f);
-        const float v113 = tile_simd_sum_f32(v112);
-        const float v114 = fmaf(v90, v103, 0.0f);
-        const float v115 = tile_simd_sum_f32(v114);
-        const float v116 = v102 ? v115 : (-1e30f);
-        const float v117 = fmaf(v90, v105, 0.0f);
-        const float v118 = tile_simd_sum_f32(v117);
-        const float v119 = v104 ? v118 : (-1e30f);
-        const float v120 = fmaf(v90, v107, 0.0f);
-        const float v121 = tile_simd_sum_f32(v120);
-        const float v122 = v106 ? v121 : (-1e30f);
-        const float v123 = fmaxf(v91, v113);
-        const float v124 = fmaxf(v123, v116);
-        const float v125 = fmaxf(v124, v119);
-        const float v126 = fmaxf(v125, v122);
-        const float v127 = v91 - v126;
-        const float v128 = expf(v127);
-        const float v129 = v113 - v126;
-        const float v130 = expf(v129);
-        const float v131 = v116 - v126;
-        const float v132 = expf(v131);
-        const float v133 = v119 - v126;
-        const float v134 = expf(v133);
-        const float v135 = v122 - v126;
-        const float v136 = expf(v135);
-        const float v137 = v92 * v128;
-        const float v138 = v137 + v130;
-        const float v139 = v138 + v132;
-        const float v140 = v139 + v134;
-        const float v141 = v140 + v136;
-        const float v142 = v93 * v128;
-        const float v143 = fmaf(v130, v108, v142);
-        const float v144 = fmaf(v132, v109, v143);
-        const float v145 = fmaf(v134, v110, v144);
-        const float v146 = fmaf(v136, v111, v145);
-        v91 = v126;
-        v92 = v141;
-        v93 = v146;
+    const float v95 = own[lane];
+    const float v96 = fmaf(v95, v32, 0.0f);
+    const float v97 = fmaf(v95, v34, 0.0f);
+    const float v98 = fmaf(v95, v36, 0.0f);
+    const float v99 = fmaf(v95, v38, 0.0f);
+    const float v100 = fmaf(v95, v40, 0.0f);
+    const float v101 = fmaf(v95, v42, 0.0f);
+    const float v102 = fmaf(v95, v44, 0.0f);
+    const float v103 = fmaf(v95, v46, 0.0f);
+    const int v104 = lane / 16;
+    const int v105 = v104 % 2;
+    const bool v106 = v105 == 1;
+    const float v107 = v106 ? v100 : v96;
+    const float v108 = v106 ? v96 : v100;
+    const float v109 = __shfl_xor_sync(0xffffffffu, v108, 16);
+    const float v110 = v107 + v109;
+    const float v111 = v106 ? v101 : v97;
+    const float v112 = v106 ? v97 : v101;
+    const float v113 = __shfl_xor_sync(0xffffffffu, v112, 16);
+    const float v114 = v111 + v113;
+    const float v115 = v106 ? v102 : v98;
+    const float v116 = v106 ? v98 : v102;
+    const float v117 = __shfl_xor_sync(0xffffffffu, v116, 16);
+    const float v118 = v115 + v117;
+    const float v119 = v106 ? v103 : v99;
+    const float v120 = v106 ? v99 : v103;
+    const float v121 = __shfl_xor_sync(0xffffffffu, v120, 16);
+    const float v122 = v119 + v121;
+    const int v123 = lane / 8;
+    const int v124 = v123 % 2;
+    const bool v125 = v124 == 1;
+    const float v126 = v125 ? v118 : v110;
+    const float v127 = v125 ? v110 : v118;
+    const float v128 = __shfl_xor_sync(0xffffffffu, v127, 8);
+    const float v129 = v126 + v128;
+    const float v130 = v125 ? v122 : v114;
+    const float v131 = v125 ? v114 : v122;
+    const float v132 = __shfl_xor_sync(0xffffffffu, v131, 8);
+    const float v133 = v130 + v132;
+    const int v134 = v28 % 2;
+    const bool v135 = v134 == 1;
+    const float v136 = v135 ? v133 : v129;
+    const float v137 = v135 ? v129 : v133;
+    const float v138 = __shfl_xor_sync(0xffffffffu, v137, 4);
+    const float v139 = v136 + v138;
+    const float v140 = __shfl_xor_sync(0xffffffffu, v139, 2);
+    const float v141 = v139 + v140;
+    const float v142 = __shfl_xor_sync(0xffffffffu, v141, 1);
+    const float v143 = v141 + v142;
+    const float v144 = v30 ? v143 : (-1e30f);
+    const float v145 = tile_simd_max_f32(v144);
+    const float v146 = fmaxf((-1e30f), v145);
+    const float v147 = (-1e30f) - v146;
+    const float v148 = expf(v147);
+    const float v149 = v144 - v146;
+    const float v150 = expf(v149);
+    const float v151 = __shfl_sync(0xffffffffu, v150, 0);
+    const float v152 = __shfl_sync(0xffffffffu, v150, 4);
+    const float v153 = __shfl_sync(0xffffffffu, v150, 8);
+    const float v154 = __shfl_sync(0xffffffffu, v150, 12);
+    const float v155 = __shfl_sync(0xffffffffu, v150, 16);
+    const float v156 = __shfl_sync(0xffffffffu, v150, 20);
+    const float v157 = __shfl_sync(0xffffffffu, v150, 24);
+    const float v158 = __shfl_sync(0xffffffffu, v150, 28);
+    const float v159 = fmaf(0.0f, v148, v150);
+    const float v160 = 0.0f * v148;
+    const float v161 = fmaf(v151, v47, v160);
+    const float v162 = fmaf(v152, v48, v161);
+    const float v163 = fmaf(v153, v49, v162);
+    const float v164 = fmaf(v154, v50, v163);
+    const float v165 = fmaf(v155, v51, v164);
+    const float v166 = fmaf(v156, v52, v165);
+    const float v167 = fmaf(v157, v53, v166);
+    const float v168 = fmaf(v158, v54, v167);
+    float v169 = v146;
+    float v170 = v159;
+    float v171 = v168;
+    for (int v172 = v20; v172 < position_2; v172 += 128) {
+        const int v176 = v172 + 1;
+        const int v177 = v172 + 2;
+        const int v178 = v172 + 3;
+        const int v179 = v172 + 4;
+        const int v180 = v172 + 5;
+        const int v181 = v172 + 6;
+        const int v182 = v172 + 7;
+        const float v201 = false ? cache[group_x * 4096 + v172 * 32 + lane + 2048] : 0.0f;
+        const float v202 = false ? cache[group_x * 4096 + v176 * 32 + lane + 2048] : 0.0f;
+        const float v203 = false ? cache[group_x * 4096 + v177 * 32 + lane + 2048] : 0.0f;
+        const float v204 = false ? cache[group_x * 4096 + v178 * 32 + lane + 2048] : 0.0f;
+        const float v205 = false ? cache[group_x * 4096 + v179 * 32 + lane + 2048] : 0.0f;
+        const float v206 = false ? cache[group_x * 4096 + v180 * 32 + lane + 2048] : 0.0f;
+        const float v207 = false ? cache[group_x * 4096 + v181 * 32 + lane + 2048] : 0.0f;
+        const float v208 = false ? cache[group_x * 4096 + v182 * 32 + lane + 2048] : 0.0f;
+        const float v250 = tile_simd_max_f32((-1e30f));
+        const float v251 = fmaxf(v169, v250);
+        const float v252 = v169 - v251;
+        const float v253 = expf(v252);
+        const float v254 = (-1e30f) - v251;
+        const float v255 = expf(v254);
+        const float v256 = __shfl_sync(0xffffffffu, v255, 0);
+        const float v257 = __shfl_sync(0xffffffffu, v255, 4);
+        const float v258 = __shfl_sync(0xffffffffu, v255, 8);
+        const float v259 = __shfl_sync(0xffffffffu, v255, 12);
+        const float v260 = __shfl_sync(0xffffffffu, v255, 16);
+        const float v261 = __shfl_sync(0xffffffffu, v255, 20);
+        const float v262 = __shfl_sync(0xffffffffu, v255, 24);
+        const float v263 = __shfl_sync(0xffffffffu, v255, 28);
+        const float v264 = fmaf(v170, v253, v255);
+        const float v265 = v171 * v253;
+        const float v266 = fmaf(v256, v201, v265);
+        const float v267 = fmaf(v257, v202, v266);
+        const float v268 = fmaf(v258, v203, v267);
+        const float v269 = fmaf(v259, v204, v268);
+        const float v270 = fmaf(v260, v205, v269);
+        const float v271 = fmaf(v261, v206, v270);
+        const float v272 = fmaf(v262, v207, v271);
+        const float v273 = fmaf(v263, v208, v272);
+        v169 = v251;
+        v170 = v264;
+        v171 = v273;
     }
-    const float v147 = own[lane];
-    const float v148 = own[lane + 32];
-    const bool v149 = v89 == 0;
-    const float v150 = fmaf(v90, v147, 0.0f);
-    const float v151 = tile_simd_sum_f32(v150);
-    const float v152 = v149 ? v151 : (-1e30f);
-    const float v153 = fmaxf(v91, v152);
-    const float v154 = v91 - v153;
-    const float v155 = expf(v154);
-    const float v156 = v152 - v153;
-    const float v157 = expf(v156);
-    const float v158 = v93 * v155;
-    const float v159 = fmaf(v157, v148, v158);
-    const float v160 = fmaf(v92, v155, v157);
-    const bool v161 = lane == 0;
-    if (v161) maxima_of[v88 * 16 + v89] = v153;
-    if (v161) sums_of[v88 * 16 + v89] = v160;
-    mixtures_of[v88 * 512 + v89 * 32 + lane] = v159;
+    const float v274 = tile_simd_sum_f32(v170);
+    const float v275 = v274 * 0.25f;
+    const bool v276 = lane == 0;
+    if (v276) maxima_of[simd_group] = v169;
+    if (v276) sums_of[simd_group] = v275;
+    mixtures_of[simd_group * 32 + lane] = v171;
+    if (v4) {
+        const float v277 = own[lane + 32];
+        const float v278 = fmaf(v95, v277, 0.0f);
+        const float v279 = tile_simd_sum_f32(v278);
+        const float v280 = own[lane + 64];
+        if (v276) maxima_of[16] = v279;
+        if (v276) sums_of[16] = 1.0f;
+        mixtures_of[lane + 512] = v280;
+    }
     __syncthreads();
-    for (int v162 = thread_index; v162 < 64; v162 += 1024) {
-        const int v163 = v162 / 32;
-        const int v164 = v162 % 32;
-        float v165 = (-1e30f);
-        for (int v166 = 0; v166 < 16; v166 += 1) {
-            const float v168 = maxima_of[v163 * 16 + v166];
-            const float v169 = fmaxf(v165, v168);
-            v165 = v169;
-        }
-        float v170 = 0.0f;
-        for (int v171 = 0; v171 < 16; v171 += 1) {
-            const float v173 = maxima_of[v163 * 16 + v171];
-            const float v174 = v173 - v165;
-            const float v175 = expf(v174);
-            const float v176 = sums_of[v163 * 16 + v171];
-            const float v177 = fmaf(v175, v176, v170);
-            v170 = v177;
-        }
-        float v178 = 0.0f;
-        for (int v179 = 0; v179 < 16; v179 += 1) {
-            const float v181 = maxima_of[v163 * 16 + v179];
-            const float v182 = v181 - v165;
-            const float v183 = expf(v182);
-            const float v184 = mixtures_of[v163 * 512 + v179 * 32 + v164];
-            const float v185 = fmaf(v183, v184, v178);
-            v178 = v185;
-        }
-        const float v186 = v178 / v170;
-        mixed[group_x * 64 + v162] = v186;
+    if (v4) {
+        const float v281 = lane < 17 ? maxima_of[lane] : (-1e30f);
+        const float v282 = tile_simd_max_f32(v281);
+        const float v283 = v281 - v282;
+        const float v284 = expf(v283);
+        const float v285 = lane < 17 ? sums_of[lane] : 0.0f;
+        const float v286 = v284 * v285;
+        const float v287 = tile_simd_sum_f32(v286);
+        const bool v288 = lane < 17;
+        const float v289 = v284 / v287;
+        if (v288) weights_of[lane] = v289;
+    }
+    __syncthreads();
+    for (int v290 = thread_index; v290 < 32; v290 += 512) {
+        const float v291 = weights_of[0];
+        const float v292 = mixtures_of[v290];
+        const float v293 = fmaf(v291, v292, 0.0f);
+        const float v294 = weights_of[1];
+        const float v295 = mixtures_of[v290 + 32];
+        const float v296 = fmaf(v294, v295, v293);
+        const float v297 = weights_of[2];
+        const float v298 = mixtures_of[v290 + 64];
+        const float v299 = fmaf(v297, v298, v296);
+        const float v300 = weights_of[3];
+        const float v301 = mixtures_of[v290 + 96];
+        const float v302 = fmaf(v300, v301, v299);
+        const float v303 = weights_of[4];
+        const float v304 = mixtures_of[v290 + 128];
+        const float v305 = fmaf(v303, v304, v302);
+        const float v306 = weights_of[5];
+        const float v307 = mixtures_of[v290 + 160];
+        const float v308 = fmaf(v306, v307, v305);
+        const float v309 = weights_of[6];
+        const float v310 = mixtures_of[v290 + 192];
+        const float v311 = fmaf(v309, v310, v308);
+        const float v312 = weights_of[7];
+        const float v313 = mixtures_of[v290 + 224];
+        const float v314 = fmaf(v312, v313, v311);
+        const float v315 = weights_of[8];
+        const float v316 = mixtures_of[v290 + 256];
+        const float v317 = fmaf(v315, v316, v314);
+        const float v318 = weights_of[9];
+        const float v319 = mixtures_of[v290 + 288];
+        const float v320 = fmaf(v318, v319, v317);
+        const float v321 = weights_of[10];
+        const float v322 = mixtures_of[v290 + 320];
+        const float v323 = fmaf(v321, v322, v320);
+        const float v324 = weights_of[11];
+        const float v325 = mixtures_of[v290 + 352];
+        const float v326 = fmaf(v324, v325, v323);
+        const float v327 = weights_of[12];
+        const float v328 = mixtures_of[v290 + 384];
+        const float v329 = fmaf(v327, v328, v326);
+        const float v330 = weights_of[13];
+        const float v331 = mixtures_of[v290 + 416];
+        const float v332 = fmaf(v330, v331, v329);
+        const float v333 = weights_of[14];
+        const float v334 = mixtures_of[v290 + 448];
+        const float v335 = fmaf(v333, v334, v332);
+        const float v336 = weights_of[15];
+        const float v337 = mixtures_of[v290 + 480];
+        const float v338 = fmaf(v336, v337, v335);
+        const float v339 = weights_of[16];
+        const float v340 = mixtures_of[v290 + 512];
+        const float v341 = fmaf(v339, v340, v338);
+        mixed[group_x * 64 + group_y * 32 + v290] = v341;
     }
 }

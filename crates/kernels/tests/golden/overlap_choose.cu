@@ -1,3 +1,15 @@
+__device__ __forceinline__ void tile_next_may_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+__device__ __forceinline__ void tile_launch_barrier() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ float tile_simd_max_f32(float v) {
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2) {
@@ -17,16 +29,18 @@ __device__ __forceinline__ int tile_simd_min_i32(int v) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) overlap_choose(
-    const float* __restrict__ best,
-    const int* __restrict__ at,
-    int* __restrict__ control,
-    int* __restrict__ ids
+    const float* best,
+    const int* at,
+    int* control,
+    int* ids
 ) {
+    tile_next_may_begin();
     const int thread_index = (int)threadIdx.x;
     const int simd_group = (int)(threadIdx.x / 32);
     const int lane = (int)(threadIdx.x & 31);
     __shared__ __align__(16) float values_of[8];
     __shared__ __align__(16) int ids_of[8];
+    tile_launch_barrier();
     const bool v0 = thread_index == 0;
     const int v1 = v0 ? control[1] : 0;
     const int v2 = max(v1, 0);

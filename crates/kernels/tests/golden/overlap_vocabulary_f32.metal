@@ -25,43 +25,40 @@ kernel void overlap_vocabulary_f32(
     const int v0 = group_x * 8;
     const int row_1 = v0 + simd_group;
     const int v2 = thread_index * 4;
-    float v3 = 0.0f;
-    for (int v4 = v2; v4 < 64; v4 += 1024) {
-        const float4 v6 = *(device const float4*)(x + v4);
-        const float4 v7 = *(device const float4*)(w + v4);
-        const float4 v8 = v6 * v7;
-        *(threadgroup float4*)(vector + v4) = v8;
-        const float v13 = fma(v6.x, v6.x, v3);
-        const float v14 = fma(v6.y, v6.y, v13);
-        const float v15 = fma(v6.z, v6.z, v14);
-        const float v16 = fma(v6.w, v6.w, v15);
-        v3 = v16;
-    }
-    const float v17 = simd_sum(v3);
-    const bool v18 = lane == 0;
-    if (v18) squares[simd_group] = v17;
+    const bool v3 = v2 < 64;
+    const float4 v4 = v3 ? *(device const float4*)(w + v2) : float4(0.0f);
+    const float4 v5 = v3 ? *(device const float4*)(x + v2) : float4(0.0f);
+    const float4 v6 = v5 * v4;
+    if (v3) *(threadgroup float4*)(vector + v2) = v6;
+    const float v11 = fma(v5.x, v5.x, 0.0f);
+    const float v12 = fma(v5.y, v5.y, v11);
+    const float v13 = fma(v5.z, v5.z, v12);
+    const float v14 = fma(v5.w, v5.w, v13);
+    const float v15 = simd_sum(v14);
+    const bool v16 = lane == 0;
+    if (v16) squares[simd_group] = v15;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float v19 = 0.0f;
-    for (int v20 = 0; v20 < 8; v20 += 1) {
-        const float v22 = squares[v20];
-        const float v23 = v19 + v22;
-        v19 = v23;
+    float v17 = 0.0f;
+    for (int v18 = 0; v18 < 8; v18 += 1) {
+        const float v20 = squares[v18];
+        const float v21 = v17 + v20;
+        v17 = v21;
     }
-    const float v24 = v19 / 64.0f;
-    const float v25 = v24 + 1e-6f;
-    const float v26 = precise::rsqrt(v25);
-    float v27 = 0.0f;
-    for (int v28 = lane; v28 < 16; v28 += 32) {
-        const int v30 = v28 * 4;
-        const float4 v31 = *(device const float4*)(weights + row_1 * 64 + v30);
-        const float4 v36 = *(threadgroup const float4*)(vector + v30);
-        const float v41 = fma(v31.x, v36.x, v27);
-        const float v42 = fma(v31.y, v36.y, v41);
-        const float v43 = fma(v31.z, v36.z, v42);
-        const float v44 = fma(v31.w, v36.w, v43);
-        v27 = v44;
+    const float v22 = v17 / 64.0f;
+    const float v23 = v22 + 1e-6f;
+    const float v24 = precise::rsqrt(v23);
+    float v25 = 0.0f;
+    for (int v26 = lane; v26 < 16; v26 += 32) {
+        const int v28 = v26 * 4;
+        const float4 v29 = *(device const float4*)(weights + row_1 * 64 + v28);
+        const float4 v34 = *(threadgroup const float4*)(vector + v28);
+        const float v39 = fma(v29.x, v34.x, v25);
+        const float v40 = fma(v29.y, v34.y, v39);
+        const float v41 = fma(v29.z, v34.z, v40);
+        const float v42 = fma(v29.w, v34.w, v41);
+        v25 = v42;
     }
-    const float v45 = simd_sum(v27);
-    const float v46 = v45 * v26;
-    if (v18) y[row_1] = v46;
+    const float v43 = simd_sum(v25);
+    const float v44 = v43 * v24;
+    if (v16) y[row_1] = v44;
 }

@@ -1,123 +1,178 @@
-//! A token's heads in one launch: norm, rotation, the new entries of the cache, attention.
+//! A token's heads in one launch: norm, rotation, attention.
 
 use tilewright_tile::{Builder, Kernel, Launch, Value, View, kernel};
 
-use super::products::named;
-use crate::decode::attention::Partial;
+use super::past::{Past, extents, see};
+use super::products::{lying, named};
 use crate::decode::control::Control;
-use crate::decode::heads::{HeadNorms, HeadScale, turn};
-use crate::decode::options::{Concerns, Options};
-use crate::parts::HeadLanes;
+use crate::decode::options::{Concerns, Layout, Options};
 use crate::parts::arithmetic::as_stored;
 use crate::parts::softmax::{self, UNSEEN};
+use crate::parts::{HeadLanes, norm, rope};
 use crate::shape::Shape;
 
-/// Keys that a SIMD group takes at a time: what one waits for passes while it waits for the others.
-const KEYS: u32 = 4;
-/// SIMD groups of a threadgroup at most.
-const MOST: u32 = 32;
+/// SIMD groups of a threadgroup, which take the positions of a head in turn.
+const TAKERS: u32 = 16;
+/// Results of attention of a head: each taker's, and the token's own key and value.
+const PARTS: u32 = TAKERS + 1;
+/// Rows of the scratch of heads.
+const QUERY: u32 = 0;
+const KEY: u32 = 1;
+const VALUE: u32 = 2;
 
-/// SIMD groups that take the keys of a head in turn.
-const fn takers(shape: &Shape) -> u32 {
-    let most = MOST / shape.group();
-    if most > 16 { 16 } else { most }
-}
-
-/// Whether there are SIMD groups for the queries that share a key head, and two more for its key and value.
-pub const fn fits(shape: &Shape) -> bool {
-    takers(shape) >= 2
-}
-
-/// `mixed` of every head from `qkv` of the token: one threadgroup a key head and the queries that share it.
+/// `mixed` of a head from `qkv` of the token, a threadgroup each; its key and value to `fresh`, as the cache will keep them.
 ///
-/// The token's own key and value stay in shared memory, so nothing is read from the cache that is written here.
+/// Nothing of a step writes `cache` before its end, so that position, angles and the first keys and values are read
+/// ahead of the launch before.
 pub fn attention(shape: &Shape, options: &Options) -> Kernel {
     let concerns = Concerns { cache: true, arithmetic: true, weights: true };
-    let threads = shape.group() * takers(shape) * 32;
-    let launch = Launch::groups(shape.kv_heads).threads(threads).alone();
-    kernel(named("attention", options, concerns), launch, |k| body(k, shape, options))
+    let name = named(&lying("attention", options), options, concerns);
+    let launch = Launch::grid([shape.kv_heads, shape.group(), 1]).threads(TAKERS * 32).alone();
+    kernel(name, launch, |k| body(k, shape, options))
 }
 
 fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let &Shape { heads, kv_heads, head_dim, capacity, .. } = shape;
-    let (group, takers) = (shape.group(), takers(shape));
+    let group = shape.group();
     let control = Control::read(k, shape, 1);
     let qkv = k.read::<f32>("qkv", [heads + 2 * kv_heads, head_dim]);
-    let norms = HeadNorms::read(k, shape, options.weights.vectors());
-    let rotary = k.read::<f32>("rotary", [capacity, shape.pairs(), 2]);
+    let norms = shape.qk_norm.then(|| {
+        ["q_norm", "k_norm"].map(|name| k.read::<f32>(name, [head_dim]).stored(options.vectors).guarded())
+    });
+    let rotary = k.read::<f32>("rotary", [capacity, shape.pairs(), 2]).guarded_axes(&[1]);
     let lanes = HeadLanes::new(k, head_dim);
-    let cache = [kv_heads, capacity, head_dim];
-    let keys = lanes.guard(k.read_write::<f32>("keys", cache).stored(options.cache), 3);
-    let values = lanes.guard(k.read_write::<f32>("values", cache).stored(options.cache), 3);
-    let mixed = k.write::<f32>("mixed", [kv_heads, group * head_dim]);
-    let queries = lanes.guard(k.scratch("queries", [group, head_dim]), 2);
-    let own = lanes.guard(k.scratch("own", [2, head_dim]), 2);
-    let maxima = k.scratch::<f32>("maxima_of", [group, takers]);
-    let sums = k.scratch::<f32>("sums_of", [group, takers]);
-    let mixtures = lanes.guard(k.scratch("mixtures_of", [group, takers, head_dim]), 3);
-    let of_query = |query| Partial {
-        maxima: maxima.slice(query),
-        sums: sums.slice(query),
-        mixtures: mixtures.slice(query),
-    };
+    let cache = k.read::<f32>("cache", extents(shape, options.layout)).stored(options.cache);
+    let cache = if options.layout == Layout::Rows { lanes.guard(cache, 4) } else { cache };
+    let mixed = k.write::<f32>("mixed", [kv_heads, group, head_dim]);
+    let fresh = k.write::<f32>("fresh", [kv_heads, 2 * head_dim]).stored(options.cache).guarded_axes(&[1]);
+    let own = lanes.guard(k.scratch("own", [3, head_dim]), 2);
+    let maxima = k.scratch::<f32>("maxima_of", [PARTS]).fill(UNSEEN);
+    let sums = k.scratch::<f32>("sums_of", [PARTS]).fill(0.0);
+    let weights = k.scratch::<f32>("weights_of", [PARTS]);
+    let mixtures = lanes.guard(k.scratch("mixtures_of", [PARTS, head_dim]), 2);
 
-    let of_heads = lanes.guard(qkv, 2);
-    let (kv, simd) = (k.group_id(), k.simd_group());
-    k.launch_barrier();
+    let (kv, query, simd) = (k.group_axis(0), k.group_axis(1), k.simd_group());
     let position = control.position(k.i32(0));
-    let angles = rotary.slice(position);
-    let turned =
-        |head: Value<'k, i32>, w: Option<View<'k, f32>>, put: &dyn Fn(Value<'k, i32>, Value<'k, f32>)| {
-            let x = qkv.slice(head);
-            let scale = w.map(|w| HeadScale::of(k, shape, options.arithmetic, x, w));
-            turn(k, options.arithmetic, x, scale, angles, put);
-        };
-    k.when(simd.lt(group), || {
-        turned(kv * group + simd, norms.map(|n| n.q), &|i, x| {
-            queries.set((simd, i), x * shape.attention_scale())
+    let head = Head::ahead(k, shape, norms, rotary.slice(position));
+    let past = Past::of(k, shape, options.layout, cache, kv);
+    let (first, more) = past.passes(simd, TAKERS, position);
+    let first = past.read(first, position);
+    k.launch_barrier();
+
+    k.when(simd.lt(3), || {
+        let row = simd.eq(QUERY).select(kv * group + query, kv + (simd - KEY) * kv_heads + heads);
+        head.turn(k, shape, options, qkv.slice(row), &|i, x| {
+            let kept = as_stored(x, options.cache);
+            own.set((simd, i), simd.eq(QUERY).select(x * shape.attention_scale(), kept));
         });
     });
-    k.when(simd.eq(group), || {
-        turned(kv + heads, norms.map(|n| n.k), &|i, x| own.set((0, i), as_stored(x, options.cache)));
-    });
-    k.when(simd.eq(group + 1), || {
-        let value = lanes.load(of_heads, kv + (heads + kv_heads));
-        let kept: Vec<_> = value.into_iter().map(|x| as_stored(x, options.cache)).collect();
-        lanes.store(own, k.i32(1), &kept);
-    });
     k.barrier();
-    // Nobody waits for these.
-    k.each(k.thread_strided(head_dim, 1), |i| {
-        keys.set((kv, position, i), own.at((0, i)));
-        values.set((kv, position, i), own.at((1, i)));
+    // Each threadgroup of a key head hands on a share of its key and value.
+    let share = (2 * head_dim).div_ceil(group);
+    k.when(k.thread().lt(share), || {
+        let element = query * share + k.thread();
+        let which = (element / head_dim).min(1) + KEY;
+        fresh.set((kv, element), own.at((which, element % head_dim)));
     });
 
-    let (query, taker) = (simd / takers, simd % takers);
-    let parts = lanes.load(queries, query);
-    let (past_keys, past_values) = (keys.slice(kv), values.slice(kv));
-    let score = |key: &[Value<'k, f32>]| lanes.dot(&parts, key);
-    let past = k.range(taker, position).step(takers * KEYS);
-    let state = k.fold(past, softmax::nothing(k, parts.len()), |state, first| {
-        // The loop is over the first of them; the others may lie beyond the past.
-        let at: Vec<_> = (0..KEYS).map(|n| first + n * takers).collect();
-        let more = &at[1..];
-        let read = |cache| {
-            let more = more.iter().map(|&t| lanes.load_if(t.lt(position), cache, t));
-            [lanes.load(cache, first)].into_iter().chain(more).collect::<Vec<_>>()
+    let parts = lanes.load(own, k.i32(QUERY as i32));
+    let state = see(k, softmax::nothing(k, parts.len()), &parts, first);
+    let state = k.fold(more, state, |state, pass| see(k, state, &parts, past.read(pass, position)));
+    let keep = |part: Value<'k, i32>, most, sum, mixed: &[Value<'k, f32>]| {
+        maxima.set_from_lane(0, [part], most);
+        sums.set_from_lane(0, [part], sum);
+        for (n, &x) in mixed.iter().enumerate() {
+            mixtures.set((part, past.element(n as u32)), x);
+        }
+    };
+    let (most, sum, mixture) = state;
+    // Four lanes have counted each key.
+    keep(simd, most, sum.simd_sum() * 0.25, &mixture);
+    k.when(simd.eq(0), || {
+        let score = lanes.dot(&parts, &lanes.load(own, k.i32(KEY as i32)));
+        let value: Vec<_> = (0..lanes.count()).map(|n| own.at((VALUE as i32, past.element(n)))).collect();
+        keep(k.i32(TAKERS as i32), score, k.f32(1.0), &value);
+    });
+    k.barrier();
+
+    k.when(simd.eq(0), || {
+        let most = maxima.at([k.lane()]);
+        let weight = (most - most.simd_max()).exp();
+        let sum = (weight * sums.at([k.lane()])).simd_sum();
+        weights.set_if(k.lane().lt(PARTS), [k.lane()], weight / sum);
+    });
+    k.barrier();
+    k.each(k.thread_strided(head_dim, 1), |d| {
+        let mix = |sum: Value<'k, f32>, part: u32| sum.fma(weights.at([part]), mixtures.at((part, d)));
+        mixed.set((kv, query, d), (0..PARTS).fold(k.f32(0.0), mix));
+    });
+}
+
+/// What a head is normed and turned with, dealt out to lanes by pairs of elements.
+struct Head<'k> {
+    pairs: Vec<Pair<'k>>,
+}
+
+/// One pair of a lane.
+struct Pair<'k> {
+    at: Value<'k, i32>,
+    /// Weights of the norm.
+    weights: Option<[Value<'k, f32>; 2]>,
+    cosine: Value<'k, f32>,
+    sine: Value<'k, f32>,
+}
+
+impl<'k> Head<'k> {
+    /// Reads everything that no launch of a step writes; SIMD group 0 is to turn a query, the next a key.
+    fn ahead(
+        k: &'k Builder,
+        shape: &Shape,
+        norms: Option<[View<'k, f32>; 2]>,
+        angles: View<'k, f32>,
+    ) -> Self {
+        let pairs = shape.pairs();
+        let pair = |n: u32| {
+            let at = k.lane() + n * 32;
+            let inside = at.lt(pairs);
+            let (query, key) = (k.simd_group().eq(QUERY) & inside, k.simd_group().eq(KEY) & inside);
+            let weight = |[q, of_key]: [View<'k, f32>; 2], i: Value<'k, i32>| {
+                k.simd_group().eq(QUERY).select(q.at_if(query, [i]), of_key.at_if(key, [i]))
+            };
+            let weights = norms.map(|norms| [weight(norms, at), weight(norms, at + pairs)]);
+            let turns = k.simd_group().lt(VALUE) & inside;
+            Pair { at, weights, cosine: angles.at_if(turns, (at, 0)), sine: angles.at_if(turns, (at, 1)) }
         };
-        let (keys, values) = (read(past_keys), read(past_values));
-        let mut scores = vec![score(&keys[0])];
-        scores.extend(more.iter().zip(&keys[1..]).map(|(t, key)| t.lt(position).select(score(key), UNSEEN)));
-        softmax::see_all(state, &scores, &values)
-    });
-    let (key, value) = (lanes.load(own, k.i32(0)), lanes.load(own, k.i32(1)));
-    let state = softmax::see(state, taker.eq(0).select(score(&key), UNSEEN), &value);
-    of_query(query).keep(taker, &lanes, state);
-    k.barrier();
+        Self { pairs: (0..pairs.div_ceil(32)).map(pair).collect() }
+    }
 
-    k.each(k.thread_strided(group * head_dim, 1), |i| {
-        let (query, d) = (i / head_dim, i % head_dim);
-        let (most, sum) = of_query(query).most_and_sum(k, takers);
-        mixed.set((kv, i), of_query(query).mixture(k, takers, most, d) / sum);
-    });
+    /// Puts `x` normed and turned, or, in the SIMD group of the value, as it is.
+    fn turn(
+        &self,
+        k: &'k Builder,
+        shape: &Shape,
+        options: &Options,
+        x: View<'k, f32>,
+        put: &dyn Fn(Value<'k, i32>, Value<'k, f32>),
+    ) {
+        let half = shape.pairs();
+        let inside = |pair: &Pair<'k>| pair.at.lt(half);
+        let read = |pair: &Pair<'k>| [pair.at, pair.at + half].map(|i| x.at_if(inside(pair), [i]));
+        let read: Vec<_> = self.pairs.iter().map(read).collect();
+        let squares = read.iter().flatten().fold(k.f32(0.0), |sum, &x| sum.fma(x, x));
+        let scale =
+            shape.qk_norm.then(|| norm::inverse_rms(squares.simd_sum(), shape.head_dim, shape.norm_eps));
+        let plain = k.simd_group().eq(VALUE);
+        for (pair, &[a, b]) in self.pairs.iter().zip(&read) {
+            let scaled = |x: Value<'k, f32>, n: usize| match (scale, pair.weights) {
+                (Some(scale), Some(weights)) => x * scale * weights[n],
+                _ => x,
+            };
+            let (p, q) =
+                rope::turn(options.arithmetic, (scaled(a, 0), scaled(b, 1)), (pair.cosine, pair.sine));
+            k.when(inside(pair), || {
+                put(pair.at, plain.select(a, p));
+                put(pair.at + half, plain.select(b, q));
+            });
+        }
+    }
 }

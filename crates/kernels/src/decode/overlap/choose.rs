@@ -1,12 +1,23 @@
 //! The end of a step: the id with the largest logit, and the next step's token and position.
 
-use tilewright_tile::{Kernel, Launch, kernel};
+use tilewright_tile::{Builder, Kernel, Launch, kernel};
 
-use crate::decode::select::{Places, better, chunks, nothing};
+use super::products::VECTORS;
+use crate::decode::select::{self, Places, better, chunks, nothing};
 use crate::shape::Shape;
 
+/// The best of each chunk of logits; infinity under the id `vocab` where one of them is no finite number.
+pub fn candidates(shape: &Shape) -> Kernel {
+    let vocab = shape.vocab;
+    let name = "overlap_candidates".to_owned();
+    select::best_of_chunks(name, shape, 1, VECTORS, Builder::launch_barrier, |logit, id| {
+        let wrong = id.lt(vocab) & !logit.abs().le(f32::MAX);
+        (wrong.select(f32::INFINITY, logit), wrong.select(vocab as i32, id))
+    })
+}
+
 /// The id of the best of all chunks goes to `ids` at the step's position and, with the position after it, to `control`.
-/// Without any number it is `vocab`, which the next step's embedding holds within the vocabulary.
+/// With a logit that is no finite number it is `vocab`, which the next step's embedding holds within the vocabulary.
 pub fn choose(shape: &Shape) -> Kernel {
     let (vocab, chunks, capacity) = (shape.vocab, chunks(shape), shape.capacity);
     kernel("overlap_choose", Launch::groups(1), |k| {
@@ -15,6 +26,7 @@ pub fn choose(shape: &Shape) -> Kernel {
         let control = k.read_write::<i32>("control", [2]);
         let ids = k.write::<i32>("ids", [capacity]);
         let places = Places::scratch(k, vocab);
+        k.launch_barrier();
 
         // Nobody but the thread that writes the next position may read this one.
         let first = k.thread().eq(0);

@@ -5,15 +5,21 @@
 //! and attended to in one launch, and every launch begins with what no other writes
 //! ([`launch_barrier`](tilewright_tile::Builder::launch_barrier)). One sequence; vectors between launches are f32.
 //!
-//! The chosen id stays on the device: the last launch puts token and position of the next step into `control` and the
-//! id into `ids`, so that a host may start many steps at once.
+//! A step has two halves. The first, [`step`], goes from `control` to `logits` and writes neither cache nor `control`: so
+//! position, angles, old keys and values are among what its launches begin with. The second, [`end`], appends the new
+//! keys and values, and chooses: token and position of the next step go to `control` and the id to `ids`, so that a host may
+//! start many steps at once. Neither half may begin before the other has ended; the first launch of each waits for that.
 
+mod append;
 mod attention;
 mod choose;
+mod past;
 mod pipeline;
 mod products;
 
-pub use attention::{attention, fits};
-pub use choose::choose;
-pub use pipeline::{Step, overlapped};
-pub use products::{down, gate_up, output, qkv, vocabulary};
+pub use append::append;
+pub use attention::attention;
+pub use choose::{candidates, choose};
+pub use past::lies;
+pub use pipeline::{end, step};
+pub use products::{down, fits, gate_up, output, qkv, vocabulary};

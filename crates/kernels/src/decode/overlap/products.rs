@@ -1,19 +1,39 @@
 //! Products that read their weights ahead: one SIMD group an output row.
 
 use tilewright_tile::build::Range;
-use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, View, kernel};
+use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, Vec4, View, kernel};
 
-use crate::decode::options::{Concerns, Options};
+use crate::decode::options::{Concerns, Layout, Options};
 use crate::layout::Tensor;
-use crate::parts::{Exponential, Matrix, norm, silu};
+use crate::parts::{Exponential, Matrix, STRETCH, norm, silu};
 use crate::shape::Shape;
 
 /// Output rows, and SIMD groups, of a threadgroup.
 const ROWS: u32 = 8;
 
+/// Columns that are staged at once at most: what shared memory holds beside a little else.
+const SEGMENT: u32 = 7 * 1024;
+
 /// A name of a kernel of this folder.
 pub(super) fn named(name: &str, options: &Options, concerns: Concerns) -> String {
-    options.kernel_name(&format!("overlap_{name}"), concerns)
+    let mut name = options.kernel_name(&format!("overlap_{name}"), concerns);
+    if concerns.weights && options.vectors != options.weights.vectors() {
+        name.push_str(&format!("_vectors_{}", options.vectors));
+    }
+    name
+}
+
+/// `NAME`, with how the cache lies where it is not as usual.
+pub(super) fn lying(name: &str, options: &Options) -> String {
+    match options.layout {
+        Layout::Rows => name.to_owned(),
+        Layout::Fragments => format!("{name}_fragments"),
+    }
+}
+
+/// Whether a norm's input can be staged.
+pub const fn fits(shape: &Shape) -> bool {
+    shape.hidden <= SEGMENT
 }
 
 /// The row of this SIMD group.
@@ -50,19 +70,19 @@ pub fn vocabulary(shape: &Shape, options: &Options) -> Kernel {
 
 /// `y = W·(x / rms(x) · w) (+ bias)`.
 fn normed(name: &str, extents: [u32; 2], bias: bool, shape: &Shape, options: &Options) -> Kernel {
-    let ([rows, columns], vectors) = (extents, options.weights.vectors());
+    let ([rows, columns], vectors) = (extents, options.vectors);
     kernel(named(name, options, WEIGHTS), launch(rows), |k| {
         let x = k.read::<f32>("x", [columns]);
-        let w = k.read::<f32>("w", [columns]).stored(vectors);
+        let w = Gain::read(k, columns, vectors);
         let weights = matrix(k, extents, rows, options);
         let bias = bias.then(|| guard(k.read::<f32>("bias", [rows]).stored(vectors)));
         let y = guard(k.write::<f32>("y", [rows]));
         let (h, squares) = (Staged::scratch(k, columns), k.scratch("squares", [ROWS]));
 
         let row = row(k);
-        let ahead = weights.ahead(&[row]);
+        let (ahead, w) = (weights.ahead(&[row]), w.ahead(k));
         k.launch_barrier();
-        let scale = h.norm(k, (x, w), squares, shape.norm_eps);
+        let scale = h.norm(k, (x, &w), squares, shape.norm_eps);
         let product = ahead.products(h.vector)[0] * scale;
         y.set_from_lane(0, [row], bias.map_or(product, |bias| product + bias.at([row])));
     })
@@ -84,15 +104,23 @@ fn residual(name: &str, extents: [u32; 2], options: &Options) -> Kernel {
         let x = k.read::<f32>("x", [columns]);
         let weights = matrix(k, extents, rows, options);
         let y = guard(k.read_write::<f32>("y", [rows]));
-        let input = Staged::scratch(k, columns);
+        let segment = columns.div_ceil(columns.div_ceil(SEGMENT)).next_multiple_of(STRETCH).min(columns);
+        let input = Staged::scratch(k, segment);
 
         let row = row(k);
         let ahead = weights.ahead(&[row]);
         k.launch_barrier();
         let before = y.at_if(k.lane().eq(0), [row]);
-        input.copy(k, x);
-        let product = ahead.products(input.vector)[0];
-        y.set_from_lane(0, [row], before + product);
+        let mut sums = ahead.zeros();
+        for first in (0..columns).step_by(segment as usize) {
+            let end = (first + segment).min(columns);
+            if first > 0 {
+                k.barrier();
+            }
+            input.copy(k, x, first, end - first);
+            sums = ahead.grown(sums, input.vector, (first, end));
+        }
+        y.set_from_lane(0, [row], before + sums[0].simd_sum());
     })
 }
 
@@ -101,15 +129,15 @@ pub fn gate_up(shape: &Shape, options: &Options) -> Kernel {
     let rows = shape.intermediate;
     kernel(named("gate_up", options, WEIGHTS), launch(rows), |k| {
         let x = k.read::<f32>("x", [shape.hidden]);
-        let w = k.read::<f32>("w", [shape.hidden]).stored(options.weights.vectors());
+        let w = Gain::read(k, shape.hidden, options.vectors);
         let weights = matrix(k, Tensor::GateUp.extents(shape), rows, options);
         let activation = guard(k.write::<f32>("activation", [rows]));
         let (h, squares) = (Staged::scratch(k, shape.hidden), k.scratch("squares", [ROWS]));
 
         let row = row(k);
-        let ahead = weights.ahead(&[row, row + rows]);
+        let (ahead, w) = (weights.ahead(&[row, row + rows]), w.ahead(k));
         k.launch_barrier();
-        let scale = h.norm(k, (x, w), squares, shape.norm_eps);
+        let scale = h.norm(k, (x, &w), squares, shape.norm_eps);
         let products = ahead.products(h.vector);
         let (gate, up) = (products[0] * scale, products[1] * scale);
         activation.set_from_lane(0, [row], silu(gate, Exponential::Precise) * up);
@@ -133,18 +161,18 @@ impl<'k> Staged<'k> {
     fn norm(
         &self,
         k: &'k Builder,
-        (x, w): (View<'k, f32>, View<'k, f32>),
+        (x, w): (View<'k, f32>, &Gain<'k>),
         parts: View<'k, f32>,
         eps: f32,
     ) -> Value<'k, f32> {
         let columns = x.size(0);
-        let squares = match columns.is_multiple_of(4) {
-            true => k.fold(fours(k, columns), 0.0, |sum, i| {
-                let (x, w) = (x.at4([i]), w.at4([i]));
-                self.vector.set4([i], x * w);
+        let squares = match w {
+            Gain::Fours(w) => w.iter().fold(k.f32(0.0), |sum, &Four { inside, at, w }| {
+                let x = x.at4_if(inside, [at]);
+                self.vector.set4_if(inside, [at], x * w);
                 x.parts().into_iter().fold(sum, |sum, x| sum.fma(x, x))
             }),
-            false => k.fold(k.thread_strided(columns, 1), 0.0, |sum, i| {
+            Gain::View(w) => k.fold(k.thread_strided(columns, 1), 0.0, |sum, i| {
                 let x = x.at([i]);
                 self.vector.set([i], x * w.at([i]));
                 sum.fma(x, x)
@@ -156,14 +184,47 @@ impl<'k> Staged<'k> {
         norm::inverse_rms(all, columns, eps)
     }
 
-    /// Holds `x`.
-    fn copy(&self, k: &'k Builder, x: View<'k, f32>) {
-        let columns = x.size(0);
-        match columns.is_multiple_of(4) {
-            true => k.each(fours(k, columns), |i| self.vector.set4([i], x.at4([i]))),
-            false => k.each(k.thread_strided(columns, 1), |i| self.vector.set([i], x.at([i]))),
+    /// Holds `count` elements of `x` from `first` on.
+    fn copy(&self, k: &'k Builder, x: View<'k, f32>, first: u32, count: u32) {
+        match count.is_multiple_of(4) && first.is_multiple_of(4) {
+            true => k.each(fours(k, count), |i| self.vector.set4([i], x.at4([i + first]))),
+            false => k.each(k.thread_strided(count, 1), |i| self.vector.set([i], x.at([i + first]))),
         }
         k.barrier();
+    }
+}
+
+/// The weights of a norm: as they lie, or what each thread reads ahead of them.
+enum Gain<'k> {
+    View(View<'k, f32>),
+    Fours(Vec<Four<'k>>),
+}
+
+/// Four neighbours of a thread, if it has them.
+struct Four<'k> {
+    inside: Value<'k, bool>,
+    at: Value<'k, i32>,
+    w: Value<'k, Vec4<f32>>,
+}
+
+impl<'k> Gain<'k> {
+    fn read(k: &'k Builder, columns: u32, vectors: Scalar) -> Self {
+        Self::View(k.read::<f32>("w", [columns]).stored(vectors))
+    }
+
+    fn ahead(self, k: &'k Builder) -> Self {
+        let Self::View(w) = self else { return self };
+        let columns = w.size(0);
+        if !columns.is_multiple_of(4) {
+            return self;
+        }
+        let each = 4 * k.threads();
+        let four = |n: u32| {
+            let at = k.thread() * 4 + n * each;
+            let inside = at.lt(columns);
+            Four { inside, at, w: w.at4_if(inside, [at]) }
+        };
+        Self::Fours((0..columns.div_ceil(each)).map(four).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tilewright_cpu::simd::Isa;
-use tilewright_engine::{Engine, OpenOptions, Request, Sampling, Source, WeightFormat};
+use tilewright_engine::{DeviceRequest, Engine, OpenOptions, Request, Sampling, Source, WeightFormat};
 use tilewright_model::{HAS_EMBEDDED_MODEL, Refusal};
 
 use super::kernel::{self, SHAPE};
@@ -71,7 +71,12 @@ pub(super) fn all(machine: &Machine) -> Vec<Check> {
     let mut checks = vec![memory(machine.host.available)];
     checks.extend(tilewright_cpu::FORMATS.map(product));
     if HAS_EMBEDDED_MODEL {
-        checks.extend([WeightFormat::F32, WeightFormat::Int8].map(model));
+        checks
+            .extend([WeightFormat::F32, WeightFormat::Int8].map(|format| model(DeviceRequest::Cpu, format)));
+        if machine.usable(DeviceRequest::Cuda(0)) {
+            let on_gpu = |format| model(DeviceRequest::Cuda(0), format);
+            checks.extend([WeightFormat::F32, WeightFormat::Bf16].map(on_gpu));
+        }
     }
     checks
 }
@@ -110,17 +115,19 @@ fn product(format: WeightFormat) -> Check {
 }
 
 /// One token of the embedded model.
-fn model(format: WeightFormat) -> Check {
-    let failure = match next_token(format) {
+fn model(device: DeviceRequest, format: WeightFormat) -> Check {
+    let failure = match next_token(device, format) {
         Ok(NEXT) => None,
         Ok(id) => Some(Failure { what: format!("it is {id}"), remedy: REPORT }),
         Err(refusal) => Some(refusal.into()),
     };
-    Check { name: "model", detail: format!("token {NEXT} follows \"Once upon a time\" in {format}"), failure }
+    let on = if device == DeviceRequest::Cpu { String::new() } else { format!(" on {device}") };
+    let detail = format!("token {NEXT} follows \"Once upon a time\" in {format}{on}");
+    Check { name: "model", detail, failure }
 }
 
-fn next_token(format: WeightFormat) -> Result<u32, Refusal> {
-    let options = OpenOptions { weights: Some(format), context: Some(64), ..OpenOptions::default() };
+fn next_token(device: DeviceRequest, format: WeightFormat) -> Result<u32, Refusal> {
+    let options = OpenOptions { device, weights: Some(format), context: Some(64), ..OpenOptions::default() };
     let engine = Engine::open(Source::Embedded, &options, &mut |_| {})?;
     let request = Request {
         max_tokens: Some(1),

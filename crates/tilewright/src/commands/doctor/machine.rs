@@ -38,6 +38,11 @@ impl Machine {
         }
     }
 
+    /// Whether a device can be used.
+    pub(super) fn usable(&self, device: DeviceRequest) -> bool {
+        self.devices.iter().any(|(of, state)| *of == device && state.is_ok())
+    }
+
     /// For a person: one labelled line a fact.
     pub(super) fn page(&self) -> String {
         let mut page = String::new();

@@ -8,15 +8,18 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use tilewright_model::manifest::{MAX_POSITIONS, Manifest, ManifestConfig};
-use tilewright_model::{ChatRole, ChatTemplate, Checkpoint, Config, Message, RenderArgs, Tokenizer};
+use tilewright_model::{
+    ChatRole, ChatTemplate, Checkpoint, Config, Message, RenderArgs, Specials, Tokenizer,
+};
 
 /// A target, as the corpus folders are named.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("config", config),
     ("safetensors", safetensors),
+    ("gguf", gguf),
     ("index", index),
     ("manifest", manifest),
     ("tokenizer", tokenizer),
@@ -42,6 +45,18 @@ pub fn config(data: &[u8]) {
 /// A safetensors file beside a configuration it may fit.
 pub fn safetensors(data: &[u8]) {
     use_checkpoint(open(&[("config.json", CONFIG), ("model.safetensors", data)]));
+}
+
+/// A GGUF file, with the tokenizer it may hold.
+pub fn gguf(data: &[u8]) {
+    let checkpoint = open(&[("model.gguf", data)]);
+    if let Some(tokenizer) = checkpoint.as_ref().and_then(|c| Tokenizer::from_checkpoint(c).ok()) {
+        for text in ["", "ab  aa\nx <s>"] {
+            let Ok(ids) = tokenizer.encode_prompt(text, Specials::Plain) else { continue };
+            assert!(tokenizer.decode(&ids, false).is_ok());
+        }
+    }
+    use_checkpoint(checkpoint);
 }
 
 /// An index beside two shards it may name.

@@ -34,7 +34,7 @@ pub fn resolve_plan(
     let mut notes = Vec::new();
     let weights = options.weights.unwrap_or(match stored {
         StoredType::Bf16 => WeightFormat::Bf16,
-        StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
+        _ => WeightFormat::F32,
     });
     if options.weights.is_none() {
         notes.push(format!(

@@ -30,7 +30,7 @@ pub fn resolve_plan(
     check(config, options)?;
     let weights = options.weights.unwrap_or(match stored {
         StoredType::Bf16 => WeightFormat::Bf16,
-        StoredType::F64 | StoredType::F32 | StoredType::F16 => WeightFormat::F32,
+        _ => WeightFormat::F32,
     });
     let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =

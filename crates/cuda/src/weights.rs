@@ -133,7 +133,7 @@ impl Loader<'_> {
             let as_stored = match self.format {
                 WeightFormat::F32 => tensor.stored == StoredType::F32,
                 _ => tensor.stored == StoredType::Bf16,
-            } && !tensor.transposed;
+            } && tensor.is_row_major();
             let step = (TILE / columns).max(1);
             for first in (0..tensor.rows()).step_by(step) {
                 let rows = first..(first + step).min(tensor.rows());
@@ -155,7 +155,7 @@ impl Loader<'_> {
                     self.device.wait()?;
                 }
                 at += bytes;
-                self.count(rows.len() * columns * tensor.stored.size());
+                self.count(tensor.stored.bytes(rows.len() * columns));
             }
         }
         Ok(buffer)

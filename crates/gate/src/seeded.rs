@@ -72,7 +72,7 @@ fn safetensors(
     out.write_all(&(header.len() as u64).to_le_bytes())?;
     out.write_all(header.as_bytes())?;
     let (mut done, mut values, mut bytes) =
-        (0, Vec::with_capacity(TILE), Vec::with_capacity(TILE * stored.size()));
+        (0, Vec::with_capacity(TILE), Vec::with_capacity(TILE * stored.block_bytes()));
     for tensor in &tensors {
         let draw = Draw::new(seed, &tensor.name);
         for start in (0..tensor.elements()).step_by(TILE) {
@@ -95,7 +95,7 @@ fn header(tensors: &[Seeded], stored: StoredType) -> String {
     entries.insert("__metadata__".into(), json!({"format": "pt"}));
     let mut at = 0;
     for tensor in tensors {
-        let end = at + tensor.elements() * stored.size();
+        let end = at + tensor.elements() * stored.block_bytes();
         let entry = json!({
             "dtype": stored.to_string().to_uppercase(), "shape": tensor.shape, "data_offsets": [at, end],
         });
@@ -113,6 +113,6 @@ fn encode(values: &[f32], stored: StoredType, out: &mut Vec<u8>) {
         StoredType::F64 => out.extend(values.iter().flat_map(|&v| f64::from(v).to_le_bytes())),
         StoredType::F32 => out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
         StoredType::F16 => out.extend(values.iter().flat_map(|&v| f16::from_f32(v).to_le_bytes())),
-        StoredType::Bf16 => out.extend(values.iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes())),
+        _ => out.extend(values.iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes())),
     }
 }

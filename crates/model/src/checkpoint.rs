@@ -25,12 +25,14 @@ use crate::json::Object;
 use crate::{Code, Config, GenerationConfig, Parameters, Refusal, StopSet, Tensor, fixed_arm, json};
 use folder::Folder;
 use survey::Survey;
-use weights::Weights;
 
 pub use digest::Digest;
 pub use embedded::HAS_EMBEDDED_MODEL;
+pub(crate) use raw::Bytes;
+pub(crate) use survey::GENERATION_CONFIG;
 pub use texts::TemplateSource;
 pub(crate) use tiling::{Claim, check_tiling};
+pub(crate) use weights::{Entry, WeightFile, Weights};
 
 /// The file of the configuration.
 pub(crate) const CONFIG: &str = "config.json";
@@ -44,13 +46,14 @@ pub struct Checkpoint {
     placed: Parameters<usize>,
     texts: texts::Texts,
     generation: GenerationConfig,
+    generation_text: Option<Vec<u8>>,
     stops: StopSet,
     prompt_ids: Option<Vec<u32>>,
 }
 
 impl Checkpoint {
-    /// Opens a directory: the published form (`config.json` and safetensors) or the converted one (`manifest.json`
-    /// and `weights.blob`).
+    /// Opens a directory: the published form (`config.json` and safetensors), the converted one (`manifest.json` and
+    /// `weights.blob`), or a GGUF file; or such a file by its own path, of a split one any part.
     ///
     /// # Errors
     /// A named refusal; see `docs/refusals.md`, 700 to 729. [`inspect`](fn@crate::inspect) tells all of them at once.
@@ -86,6 +89,7 @@ impl Checkpoint {
             placed,
             texts: survey.texts,
             generation: survey.generation,
+            generation_text: survey.generation_text,
             stops: survey.stops,
             prompt_ids: survey.prompt_ids,
         };
@@ -102,7 +106,7 @@ impl Checkpoint {
             return Ok(());
         }
         let unequal = head.bytes.iter().zip(embedding.bytes).position(|(a, b)| a != b).unwrap_or(0);
-        let row = unequal / (head.row_len() * head.stored.size()).max(1);
+        let row = unequal / head.stored.bytes(head.row_len()).max(1);
         let got = format!("{}, first different in row {row}", head.stored);
         let expected = format!("{}, equal to {}", embedding.stored, embedding.name);
         Err(Refusal::new(Code::TiedHeadDiffers, head.name, expected, got))
@@ -149,6 +153,16 @@ impl Checkpoint {
     /// How the publisher means the model to be sampled.
     pub fn generation_config(&self) -> &GenerationConfig {
         &self.generation
+    }
+
+    /// `config.json` as it is, where there is one.
+    pub(crate) fn config_text(&self) -> Option<&[u8]> {
+        self.config_text.as_deref()
+    }
+
+    /// `generation_config.json` as it is, where there is one.
+    pub(crate) fn generation_text(&self) -> Option<&[u8]> {
+        self.generation_text.as_deref()
     }
 
     /// The ids that end a reply, with who names them.

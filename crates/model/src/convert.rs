@@ -1,10 +1,14 @@
-//! Writes the converted pair `manifest.json` + `weights.blob`; `docs/converted-checkpoint.md` describes both.
+//! Writes checkpoints: here the converted pair `manifest.json` + `weights.blob`, which `docs/converted-checkpoint.md`
+//! describes; GGUF in [`write_gguf`], the published form in [`write_safetensors`].
 //!
 //! bf16, f16 and f32 sources widen exactly to either element type. Nothing is rounded: an f64 source becomes f32 only
 //! where that is exact. Memory stays within one tile of a tensor. Not here: reading the pair (see
 //! [`Checkpoint::open`]) and any quantization, which the format does not know.
 
 mod blob;
+mod gguf;
+mod quantise;
+mod safetensors;
 mod staged;
 
 use std::path::Path;
@@ -13,6 +17,8 @@ use serde_json::{Value, json};
 
 use crate::manifest::{BLOB, MANIFEST, Manifest, ManifestConfig, ManifestTensor};
 use crate::{Checkpoint, Code, Config, Finding, Refusal, Role, StoredType, Tensor, fixed_arm};
+pub use gguf::{Quant, write_gguf};
+pub use safetensors::write_safetensors;
 use staged::{Reserved, Staged};
 
 /// Type of an element of the blob.

@@ -13,6 +13,7 @@ pub mod fixed_arm;
 #[doc(hidden)]
 pub mod fuzz;
 mod generation;
+mod gguf;
 mod inspect;
 pub mod json;
 pub mod manifest;
@@ -37,5 +38,5 @@ pub use refusal::{Code, Finding, Refusal, Shown};
 pub use rope::{Rope, RopeScaling};
 pub use stop::{StopId, StopSet, StopSource};
 pub use template::{ChatRole, ChatTemplate, Message, Prompt, RenderArgs};
-pub use tensor::Tensor;
+pub use tensor::{Block, Tensor};
 pub use tokenizer::{NamedTokens, Specials, TextStream, Tokenizer};

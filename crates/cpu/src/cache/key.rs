@@ -107,6 +107,7 @@ impl Sample {
             shape,
             stored: StoredType::F32,
             transposed: false,
+            interleaved: None,
             bytes: &self.bytes[skip..][..size],
         }
     }

@@ -76,8 +76,8 @@ fn give_back(tensors: &[&Tensor<'_>], rows: Range<usize>, release: &Release<'_>)
     for tensor in tensors {
         let end = first + tensor.rows();
         let (start, stop) = (rows.start.max(first), rows.end.min(end));
-        if start < stop && !tensor.transposed {
-            let bytes = tensor.row_len() * tensor.stored.size();
+        if start < stop && tensor.is_row_major() {
+            let bytes = tensor.stored.bytes(tensor.row_len());
             release(&tensor.bytes[(start - first) * bytes..(stop - first) * bytes]);
         }
         first = end;

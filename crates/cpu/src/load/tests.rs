@@ -14,7 +14,14 @@ fn stacked_tensors_read_as_one() {
         .map(|shape| {
             let (mine, others) = rest.split_at(shape[0] * 8);
             rest = others;
-            Tensor { name: "t", shape, stored: StoredType::F32, transposed: false, bytes: mine }
+            Tensor {
+                name: "t",
+                shape,
+                stored: StoredType::F32,
+                transposed: false,
+                interleaved: None,
+                bytes: mine,
+            }
         })
         .collect();
     let stack: Vec<&Tensor<'_>> = tensors.iter().collect();

@@ -16,7 +16,7 @@ pub(super) fn config(config: &Config) -> Result<Value, Refusal> {
         StoredType::F64 => "float64",
         StoredType::F32 => "float32",
         StoredType::F16 => "float16",
-        StoredType::Bf16 => "bfloat16",
+        _ => "bfloat16",
     };
     let mut value = json!({
         "architectures": [architecture],

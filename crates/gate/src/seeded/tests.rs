@@ -44,7 +44,7 @@ fn file_holds_every_tensor_of_the_family_in_its_stored_type() {
             let tensors = SafeTensors::deserialize(&file).unwrap();
             assert_eq!(tensors.len(), count);
             let q = tensors.tensor("model.layers.1.self_attn.q_proj.weight").unwrap();
-            assert_eq!((q.shape(), q.data().len()), ([128, 64].as_slice(), 128 * 64 * stored.size()));
+            assert_eq!((q.shape(), q.data().len()), ([128, 64].as_slice(), 128 * 64 * stored.block_bytes()));
         }
     }
 }

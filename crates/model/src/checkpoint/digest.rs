@@ -51,6 +51,9 @@ impl Checkpoint {
         for t in self.tensors() {
             part(t.name.as_bytes());
             part(format!("{} {:?} {}", t.stored, t.shape, t.transposed).as_bytes());
+            if let Some(head) = t.interleaved {
+                part(&head.to_le_bytes());
+            }
         }
         for digest in self.hash_all(&pieces) {
             part(&digest.to_le_bytes());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::raw::Bytes;
+use crate::gguf::open::{belong_together, is_gguf};
 use crate::{Code, Refusal};
 
 /// Largest text file that is read (a tokenizer of a quarter million entries has 20 MiB).
@@ -15,6 +16,8 @@ const TEXT_LIMIT: u64 = 256 << 20;
 pub(crate) enum Folder {
     /// A directory on disk.
     Disk(PathBuf),
+    /// One GGUF file on disk, with its other parts: the folder and the file's name.
+    Gguf(PathBuf, String),
     /// Files held by the program.
     Memory(BTreeMap<String, Cow<'static, [u8]>>),
 }
@@ -27,24 +30,36 @@ pub(crate) struct FolderFile {
 }
 
 impl Folder {
-    /// The directory at `path`.
+    /// The directory or GGUF file at `path`.
     ///
     /// # Errors
     /// `checkpoint_not_found` when there is none.
     pub(crate) fn at(path: &Path) -> Result<Self, Refusal> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let got = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => return Ok(Self::Disk(path.to_owned())),
+            Ok(meta) if meta.is_file() && is_gguf(&name) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                return Ok(Self::Gguf(folder.unwrap_or(Path::new(".")).to_owned(), name));
+            }
             Ok(_) => "a file".to_owned(),
             Err(e) => e.to_string(),
         };
-        Err(Refusal::new(Code::CheckpointNotFound, "path", "the directory of a checkpoint", got)
-            .at(path.display()))
+        Err(Refusal::new(
+            Code::CheckpointNotFound,
+            "path",
+            "the directory of a checkpoint, or a GGUF file",
+            got,
+        )
+        .at(path.display()))
     }
 
     /// Where it is, for messages.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
             Self::Disk(path) => path.join(name).display().to_string(),
+            Self::Gguf(path, file) if name.is_empty() => path.join(file).display().to_string(),
+            Self::Gguf(path, _) => path.join(name).display().to_string(),
             Self::Memory(_) => format!("(memory)/{name}"),
         }
     }
@@ -55,15 +70,15 @@ impl Folder {
     /// `file_unreadable`.
     pub(crate) fn files(&self) -> Result<Vec<FolderFile>, Refusal> {
         match self {
-            Self::Disk(path) => {
+            Self::Disk(path) | Self::Gguf(path, _) => {
                 let list = || -> std::io::Result<Vec<FolderFile>> {
                     let mut files = Vec::new();
                     for entry in std::fs::read_dir(path)? {
                         let entry = entry?;
                         // Follows links: the hub's cache keeps a snapshot as links into a blob store.
                         let Ok(meta) = std::fs::metadata(entry.path()) else { continue };
-                        if meta.is_file() {
-                            let name = entry.file_name().to_string_lossy().into_owned();
+                        let name = entry.file_name().to_string_lossy().into_owned();
+                        if meta.is_file() && self.holds(&name) {
                             files.push(FolderFile { name, bytes: meta.len() });
                         }
                     }
@@ -84,7 +99,11 @@ impl Folder {
     /// # Errors
     /// `file_unreadable`.
     pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>, Refusal> {
-        let Self::Disk(folder) = self else { return Ok(self.held(name)) };
+        let folder = match self {
+            Self::Disk(folder) => folder,
+            Self::Gguf(..) => return Ok(None),
+            Self::Memory(_) => return Ok(self.held(name)),
+        };
         let path = folder.join(name);
         match std::fs::metadata(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -109,7 +128,9 @@ impl Folder {
     /// `checkpoint_not_found`, `file_unreadable`.
     pub(crate) fn bytes(&self, name: &str) -> Result<Bytes, Refusal> {
         let missing = || Refusal::new(Code::CheckpointNotFound, name, "a file", "none").at(self.place(name));
-        let Self::Disk(folder) = self else { return self.held(name).map(Bytes::Held).ok_or_else(missing) };
+        let (Self::Disk(folder) | Self::Gguf(folder, _)) = self else {
+            return self.held(name).map(Bytes::Held).ok_or_else(missing);
+        };
         let path = folder.join(name);
         match Bytes::map(&path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(missing()),
@@ -117,9 +138,17 @@ impl Folder {
         }
     }
 
+    /// Whether a file of the directory is one of the checkpoint's.
+    fn holds(&self, name: &str) -> bool {
+        match self {
+            Self::Gguf(_, file) => belong_together(file, name),
+            Self::Disk(_) | Self::Memory(_) => true,
+        }
+    }
+
     fn held(&self, name: &str) -> Option<Cow<'static, [u8]>> {
         match self {
-            Self::Disk(_) => None,
+            Self::Disk(_) | Self::Gguf(..) => None,
             Self::Memory(files) => files.get(name).cloned(),
         }
     }

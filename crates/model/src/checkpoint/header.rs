@@ -56,6 +56,7 @@ pub(crate) fn read(file: &[u8], file_index: usize) -> Result<Vec<Entry>, Refusal
                 shape: info.shape,
                 stored,
                 transposed: false,
+                interleaved: None,
                 file: file_index,
                 range: data.start + start..data.start + end,
             }),

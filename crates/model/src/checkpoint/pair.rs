@@ -24,7 +24,7 @@ pub(crate) fn manifest(folder: &Folder) -> Result<ReadManifest, Refusal> {
 pub(crate) fn weights(folder: &Folder, manifest: &ReadManifest) -> Result<Weights, Refusal> {
     let bytes = folder.bytes(BLOB)?;
     manifest.check_blob(bytes.len()).map_err(|r| r.at(folder.place(BLOB)))?;
-    let size = manifest.stored.size();
+    let size = manifest.stored.block_bytes();
     let entries = manifest.tensors.iter().map(|(name, tensor)| {
         let mut shape = tensor.shape.clone();
         if tensor.transposed {
@@ -37,6 +37,7 @@ pub(crate) fn weights(folder: &Folder, manifest: &ReadManifest) -> Result<Weight
             shape,
             stored: manifest.stored,
             transposed: tensor.transposed,
+            interleaved: None,
             file: 0,
             range,
         }

@@ -162,7 +162,6 @@ const OTHER_FORMATS: &[(&str, &str)] = &[
     (".pt", "a pickle, which runs code when read"),
     (".pth", "a pickle, which runs code when read"),
     (".ckpt", "a pickle, which runs code when read"),
-    (".gguf", "a GGUF file"),
     (".ggml", "a GGML file"),
     (".onnx", "an ONNX graph"),
     (".h5", "a Keras file"),

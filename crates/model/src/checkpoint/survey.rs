@@ -6,6 +6,7 @@ use super::folder::{Folder, FolderFile};
 use super::texts::Texts;
 use super::weights::Weights;
 use super::{CONFIG, layout, pair, shards};
+use crate::gguf;
 use crate::manifest::{BLOB, MANIFEST};
 use crate::{Code, Config, Finding, GenerationConfig, Parameters, Refusal, StopSet, stop};
 
@@ -23,6 +24,7 @@ pub(crate) struct Survey {
     pub(crate) placed: Option<(Parameters<usize>, Option<usize>)>,
     pub(crate) texts: Texts,
     pub(crate) generation: GenerationConfig,
+    pub(crate) generation_text: Option<Vec<u8>>,
     pub(crate) stops: StopSet,
     /// The prompt of the converted form.
     pub(crate) prompt_ids: Option<Vec<u32>>,
@@ -34,7 +36,10 @@ impl Survey {
     pub(crate) fn of(folder: &Folder) -> Self {
         let mut this = Self::default();
         this.files = this.keep(folder.files()).unwrap_or_default();
-        if this.has(CONFIG) || !this.has(MANIFEST) {
+        let is_gguf = this.is_gguf();
+        if is_gguf {
+            this.read_gguf(folder);
+        } else if this.has(CONFIG) || !this.has(MANIFEST) {
             this.read_directory(folder);
         } else {
             this.read_pair(folder);
@@ -43,9 +48,18 @@ impl Survey {
             let placed = layout::place(config, &weights.entries).map_err(|r| r.at(folder.place("")));
             this.placed = this.keep(placed);
         }
-        this.texts = Texts::read(folder, &mut this.refusals);
-        this.read_generation(folder);
+        if !is_gguf {
+            this.texts = Texts::read(folder, &mut this.refusals);
+            this.read_generation(folder);
+        }
+        this.read_stops(folder);
         this
+    }
+
+    /// Whether the weights are GGUF, and in no other form that is read.
+    fn is_gguf(&self) -> bool {
+        let any = |what: fn(&str) -> bool| self.files.iter().any(|file| what(&file.name));
+        any(gguf::open::is_gguf) && !any(|name| name.ends_with(".safetensors")) && !self.has(MANIFEST)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -87,14 +101,30 @@ impl Survey {
         self.prompt_ids = Some(manifest.input_ids);
     }
 
+    /// A GGUF file, which holds everything.
+    fn read_gguf(&mut self, folder: &Folder) {
+        let Some(opened) = self.keep(gguf::open::open(folder, &self.files)) else { return };
+        self.weights = Some(opened.weights);
+        self.config = self.keep(opened.config);
+        self.texts = self.keep(opened.texts).unwrap_or_default();
+    }
+
     fn read_generation(&mut self, folder: &Folder) {
         let vocab = self.config.as_ref().map(|config| config.vocab);
         let place = folder.place(GENERATION_CONFIG);
+        let mut stated = None;
         let read = folder.text(GENERATION_CONFIG).and_then(|text| match text {
-            Some(text) => GenerationConfig::read(&text, vocab).map_err(|r| r.at(place)),
+            Some(text) => {
+                let text = stated.insert(text.into_owned());
+                GenerationConfig::read(text, vocab).map_err(|r| r.at(place))
+            }
             None => Ok(GenerationConfig::default()),
         });
         self.generation = self.keep(read).unwrap_or_default();
+        self.generation_text = stated;
+    }
+
+    fn read_stops(&mut self, folder: &Folder) {
         let Some(config) = &self.config else { return };
         let Texts { tokenizer_json, tokenizer_config, .. } = &self.texts;
         let stops =

@@ -23,6 +23,8 @@ pub enum TemplateSource {
     TokenizerConfig,
     /// The entry named `default` of the list `chat_template` in `tokenizer_config.json`.
     TokenizerConfigDefault,
+    /// `tokenizer.chat_template` in the metadata of a GGUF file.
+    Gguf,
 }
 
 impl fmt::Display for TemplateSource {
@@ -31,6 +33,7 @@ impl fmt::Display for TemplateSource {
             Self::JinjaFile => JINJA,
             Self::JsonFile => JSON,
             Self::TokenizerConfig => TOKENIZER_CONFIG,
+            Self::Gguf => "tokenizer.chat_template of the GGUF file",
             Self::TokenizerConfigDefault => "tokenizer_config.json, the template named `default`",
         })
     }

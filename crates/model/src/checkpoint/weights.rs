@@ -13,6 +13,8 @@ pub(crate) struct Entry {
     pub(crate) shape: Vec<usize>,
     pub(crate) stored: StoredType,
     pub(crate) transposed: bool,
+    /// As in [`Tensor`].
+    pub(crate) interleaved: Option<usize>,
     /// Index of the file.
     pub(crate) file: usize,
     /// Bytes in the file; within it, by the reader's checks.
@@ -42,6 +44,7 @@ impl Weights {
             shape: &entry.shape,
             stored: entry.stored,
             transposed: entry.transposed,
+            interleaved: entry.interleaved,
             bytes: &self.files[entry.file].bytes[entry.range.clone()],
         }
     }

@@ -20,7 +20,7 @@ pub(super) fn write(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Refusal> {
     let elements: usize = tensors.iter().map(|(_, tensor)| tensor.elements()).sum();
-    let total = (elements * dtype.stored().size()) as u64;
+    let total = (elements * dtype.stored().block_bytes()) as u64;
     let (mut done, mut bytes) = (0, Vec::new());
     for (role, tensor) in tensors {
         each_tile(tensor, is_transposed(*role), TILE, |values| {
@@ -42,7 +42,7 @@ fn each_tile(
     size: usize,
     mut f: impl FnMut(&[f64]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    if transpose == tensor.transposed {
+    if transpose == tensor.transposed && tensor.interleaved.is_none() && !tensor.stored.is_block() {
         // The bytes lie in the wanted order already, whatever the shape.
         let flat = [tensor.elements()];
         let flat = Tensor { shape: &flat, transposed: false, ..tensor.clone() };
@@ -53,14 +53,15 @@ fn each_tile(
         }
     } else if transpose {
         let (rows, columns) = (tensor.rows(), tensor.row_len());
-        for band in spans(columns, (size / rows).max(1)) {
-            let (width, element) = (band.len(), tensor.stored.size());
+        // Bands begin where a block of any type does.
+        for band in spans(columns, (size / rows).max(1).next_multiple_of(tensor.stored.block_len())) {
+            let width = band.len();
             let (mut tile, mut part) = (vec![0.0; width * rows], vec![0.0; width]);
             for row in 0..rows {
-                let first = (row * columns + band.start) * element;
-                let bytes = &tensor.bytes[first..first + width * element];
-                let piece = Tensor { shape: &[width], bytes, ..tensor.clone() };
-                named(tensor, piece.rows_f64(0..width, &mut part))?;
+                let bytes =
+                    &tensor.row_bytes(row)[tensor.stored.bytes(band.start)..tensor.stored.bytes(band.end)];
+                let piece = Tensor { shape: &[1, width], interleaved: None, bytes, ..tensor.clone() };
+                named(tensor, piece.rows_f64(0..1, &mut part))?;
                 for (i, &value) in part.iter().enumerate() {
                     tile[i * rows + row] = value;
                 }

@@ -228,7 +228,7 @@ impl ReadManifest {
     /// # Errors
     /// `manifest_invalid` listing every hole, overlap and end that does not fit.
     pub fn check_blob(&self, bytes: usize) -> Result<(), Refusal> {
-        let size = self.stored.size();
+        let size = self.stored.block_bytes();
         if !bytes.is_multiple_of(size) {
             return Err(invalid(BLOB, format!("whole {} elements", self.stored), format!("{bytes} bytes")));
         }

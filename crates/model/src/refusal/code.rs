@@ -85,7 +85,7 @@ codes! {
     700 CheckpointNotFound "checkpoint_not_found"
         what "The path holds no checkpoint: it or a file it must hold is missing."
         why "Nothing can be guessed about a model that is not there."
-        remedy "Name a directory with config.json, tokenizer.json and model.safetensors (or its index).";
+        remedy "Name a directory with config.json, tokenizer.json and model.safetensors (or its index), or a GGUF file.";
     701 FileUnreadable "file_unreadable"
         what "A file is there but could not be opened, mapped or read."
         why "A partly read file would give wrong weights."
@@ -109,7 +109,7 @@ codes! {
     706 WeightsUnsupported "weights_unsupported"
         what "The weights are there, but only in a format that is not read."
         why "A pickle runs code when it is read; other formats hold other numbers than they seem to."
-        remedy "Use the model's safetensors files.";
+        remedy "Use the model's safetensors files, or GGUF with the types of docs/models.md.";
     707 SafetensorsInvalid "safetensors_invalid"
         what "A safetensors file whose header cannot be true of the file: lengths, shapes or ranges do not fit."
         why "The file is cut, damaged or made to mislead; nothing it says can be believed."
@@ -142,6 +142,10 @@ codes! {
         what "The fixed entry point was given another model than Qwen3-0.6B-Base."
         why "That entry point is defined for one shape only."
         remedy "Use the general entry point, which takes every supported shape.";
+    715 GgufInvalid "gguf_invalid"
+        what "A GGUF file whose header cannot be true of the file: counts, sizes, types or places do not fit."
+        why "The file is cut, damaged or made to mislead; nothing it says can be believed."
+        remedy "Download the file again, with all its parts when it is split.";
     725 FileUnwritable "file_unwritable"
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."
@@ -151,9 +155,9 @@ codes! {
         why "It may be the only copy of something."
         remedy "Choose another directory, or ask for it to be replaced.";
     727 InexactConversion "inexact_conversion"
-        what "A weight cannot be held exactly in the element type asked for."
-        why "A converted checkpoint is the same model, bit for bit."
-        remedy "Convert to f64.";
+        what "Something cannot be held exactly in the form asked for: a weight in its element type, a fact in its keys."
+        why "A converted checkpoint is the same model."
+        remedy "Convert to a form that holds it: f64 for the converted pair, or another --to.";
 
     // 730–749: text.
     730 TokenizerInvalid "tokenizer_invalid"

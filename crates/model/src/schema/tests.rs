@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Families, Key, Rule};
-use crate::{Family, config, generation};
+use crate::{Family, StoredType, config, generation, gguf};
 
 const HEAD: &str = "\
 # Models
@@ -13,7 +13,8 @@ states, never by its name. The lists are closed: a key that is not on them is re
 silently different model, and all mismatches are told in one message before any weight is read (`tilewright inspect -m
 DIR` shows them without loading).
 
-This page is generated from the tables the reader applies (`crates/model/src/config/keys.rs`, `generation/keys.rs`);
+This page is generated from the tables the reader applies (`crates/model/src/config/keys.rs`, `generation/keys.rs`,
+`gguf`);
 `UPDATE=1 cargo test -p tilewright-model --lib schema` rewrites it.
 
 ## Definitions
@@ -28,16 +29,83 @@ const WEIGHTS: &str = "
 
 `model.safetensors`, or `model.safetensors.index.json` with the shards it names; bf16, f16 or f32; the tensor names of
 the published checkpoints, and exactly the tensors the configuration calls for. A tied checkpoint may store its head if
-that is the embedding byte for byte. Other formats beside them are not read; alone, they are refused by name. The
-converted form (`manifest.json` and `weights.blob`) is read as well.
+that is the embedding byte for byte. Other formats beside them are not read; alone, they are refused by name, but for
+the converted form (`manifest.json` and `weights.blob`) and GGUF.
+";
 
+const TEMPLATE: &str = "
 ## Chat template and stop set
 
 The template is the first there is of `chat_template.jinja`, `chat_template.json`, and `chat_template` in
-`tokenizer_config.json` (a text, or the one named `default` of a list). The stop set is the union of `eos_token_id` in
+`tokenizer_config.json` (a text, or the one named `default` of a list); in GGUF `tokenizer.chat_template`. The stop set is the union of `eos_token_id` in
 `generation_config.json`, `eos_token_id` in `config.json`, and `eos_token` in `tokenizer_config.json`; each id is shown
-with everyone who names it.
+with everyone who names it. In GGUF they are `eos_token_id`, `eot_token_id` and `eom_token_id`.
 ";
+
+const GGUF: &str = "
+## GGUF
+
+Versions 2 and 3, one file or split ones, by the path of a file (of any part) or of a folder with one model. Such a file is
+whole: configuration, tokenizer and template are its own, and nothing beside it is read.
+
+| `general.architecture` | as |
+| --- | --- |
+";
+
+const GGUF_KEYS: &str = "
+Mistral's files say `llama`. Queries and keys of `llama` are stored in another order of rows, which is undone.
+
+Keys of the architecture are a closed list, `tokenizer.ggml` is another; others tell of the file and change nothing.
+
+| key | what is done |
+| --- | --- |
+";
+
+const GGUF_TYPES: &str = "
+Elements may be of these types; of the blocks, the floats are those that the format's own tools make.
+
+| type | elements of a block | bits an element |
+| --- | --- | --- |
+";
+
+const GGUF_PRE: &str = "
+A tokenizer is of the model `gpt2` (byte-level, with merges) or `llama` (SentencePiece, with scores; what has no token is
+spelled by bytes). The former states its pre-tokenizer by a name:
+
+| names | words that are tokens are taken whole | begins with the beginning-of-sequence token |
+| --- | --- | --- |
+";
+
+fn gguf_page(page: &mut String) {
+    use gguf::config::Use;
+    *page += GGUF;
+    for (name, published) in gguf::names::ARCHITECTURES {
+        writeln!(page, "| `{name}` | `{published}` |").unwrap();
+    }
+    *page += GGUF_KEYS;
+    for (key, rule) in gguf::config::KEYS {
+        let done = match rule {
+            Use::As(name) => format!("states `{name}`"),
+            Use::Same(name) => format!("must be `{name}`"),
+            Use::Scaling(name) => format!("states `rope_scaling.{name}`"),
+            Use::Only(value) => format!("accepted as {value} only"),
+            Use::Harmless => "without effect".to_owned(),
+        };
+        writeln!(page, "| `{key}` | {done} |").unwrap();
+    }
+    *page += GGUF_TYPES;
+    for stored in StoredType::all().filter(|stored| stored.gguf_number().is_some()) {
+        let bits = 8.0 * stored.block_bytes() as f64 / stored.block_len() as f64;
+        writeln!(page, "| {stored} | {} | {bits} |", stored.block_len()).unwrap();
+    }
+    *page += GGUF_PRE;
+    let yes = |flag| if flag { "yes" } else { "no" };
+    for pre in gguf::pre::PRE {
+        let names: Vec<_> = pre.names.iter().map(|name| format!("`{name}`")).collect();
+        let bos = if pre.adds_bos { "yes, unless the file says otherwise" } else { "if the file says so" };
+        writeln!(page, "| {} | {} | {bos} |", names.join(", "), yes(pre.ignores_merges)).unwrap();
+    }
+}
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
@@ -54,6 +122,8 @@ fn page() -> String {
         writeln!(page, "| `{name}` | {} | {meaning} |", keys.join(", ")).unwrap();
     }
     page += WEIGHTS;
+    gguf_page(&mut page);
+    page += TEMPLATE;
     page += "\n## `generation_config.json`\n";
     tables(&mut page, generation::KEYS);
     page

@@ -14,7 +14,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tilewright_model::{ChatRole, ChatTemplate, Checkpoint, Message, RenderArgs, Tokenizer, inspect};
 
-use build::{Folder, changed, config, pair, pair_config, raw_safetensors};
+use build::{Folder, changed, config, gguf, pair, pair_config, raw_safetensors, sentencepiece_tokenizer};
 
 /// Bytes that reading any folder may take: tables of Unicode for a regular expression are the most of it.
 const BASE: usize = 4 << 20;
@@ -56,6 +56,12 @@ fn folders() -> Vec<(&'static str, Folder)> {
             "model": {"type": "BPE", "vocab": {"a": 0, "b": id - 1}, "merges": []},
         });
         valid().with("tokenizer.json", file.to_string())
+    };
+    let with_gguf = |text: &str, skip: usize, value: u64| {
+        let mut file = gguf(valid().with("tokenizer.json", sentencepiece_tokenizer().to_string()));
+        let at = file.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+        file[at + text.len() + skip..][..8].copy_from_slice(&value.to_le_bytes());
+        Folder(std::collections::BTreeMap::new()).with("model.gguf", file)
     };
     let most = [
         ("hidden_size", 65_536),
@@ -100,6 +106,12 @@ fn folders() -> Vec<(&'static str, Folder)> {
                 json!({"eos_token": "<e>", "added_tokens_decoder": {"4294967295": {"content": "<e>"}}});
             valid().with("tokenizer_config.json", settings.to_string())
         }),
+        ("the number of tensors of a GGUF file", with_gguf("GGUF", 4, u64::MAX)),
+        ("the number of keys of a GGUF file", with_gguf("GGUF", 12, 1 << 40)),
+        ("the length of a text of a GGUF file", with_gguf("general.type", 4, 1 << 40)),
+        ("the length of a list of a GGUF file", with_gguf("tokenizer.ggml.scores", 8, 1 << 40)),
+        ("the length of a list of texts of a GGUF file", with_gguf("tokenizer.ggml.tokens", 8, u64::MAX)),
+        ("the rows of a GGUF tensor", with_gguf("token_embd.weight", 12, 1 << 50)),
         ("how many tokens are kept", {
             let settings = json!({"top_k": u64::MAX, "max_new_tokens": u64::MAX, "min_new_tokens": u64::MAX});
             valid().with("generation_config.json", settings.to_string())

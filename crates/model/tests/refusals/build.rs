@@ -136,6 +136,49 @@ impl Folder {
     }
 }
 
+/// A byte-level tokenizer of the small checkpoint's eight ids.
+pub(crate) fn byte_level_tokenizer() -> Value {
+    json!({
+        "added_tokens": [{"id": 2, "content": "<s>", "special": true}],
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"},
+                "behavior": "Isolated", "invert": false},
+            {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
+        ]},
+        "decoder": {"type": "ByteLevel"},
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3, "Ġab": 4, "Ġ": 5}, "merges": ["a b", "Ġ ab"]},
+    })
+}
+
+/// A tokenizer in the style of SentencePiece of the small checkpoint's eight ids.
+pub(crate) fn sentencepiece_tokenizer() -> Value {
+    json!({
+        "added_tokens": [
+            {"id": 0, "content": "<unk>", "special": true}, {"id": 2, "content": "<s>", "special": true},
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": [
+            {"type": "Prepend", "prepend": "▁"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        ]},
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+            {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+        ]},
+        "model": {"type": "BPE", "byte_fallback": true, "vocab": {
+            "<unk>": 0, "<0x0A>": 1, "<s>": 2, "a": 3, "▁": 4, "aa": 5, "▁a": 6, "▁aa": 7,
+        }, "merges": ["▁ a", "a a", "▁a a", "▁ aa"]},
+    })
+}
+
+/// The checkpoint as one GGUF file.
+pub(crate) fn gguf(folder: Folder) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    tilewright_model::convert::write_gguf(&folder.open().unwrap(), &path, None, false, &mut |_, _| {})
+        .unwrap();
+    std::fs::read(path).unwrap()
+}
+
 /// The configuration of the small checkpoint, converted.
 pub(crate) fn pair_config() -> Value {
     json!({

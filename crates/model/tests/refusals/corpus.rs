@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::build::{Folder, config, pair, pair_config};
+use crate::build::{Folder, byte_level_tokenizer, config, gguf, pair, pair_config, sentencepiece_tokenizer};
 
 #[path = "../../../../fuzz/src/lib.rs"]
 #[expect(unreachable_pub, reason = "the library of another workspace")]
@@ -88,6 +88,9 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("corpus/config/seed-flat", config().to_string().into_bytes()),
         ("corpus/config/seed-nested", nested.to_string().into_bytes()),
         ("corpus/safetensors/seed-valid", single["model.safetensors"].clone()),
+        ("corpus/gguf/seed-plain", gguf(Folder::valid())),
+        ("corpus/gguf/seed-bytes", gguf(Folder::valid().with("tokenizer.json", byte_level_tokenizer().to_string()))),
+        ("corpus/gguf/seed-pieces", gguf(Folder::valid().with("tokenizer.json", sentencepiece_tokenizer().to_string()))),
         ("corpus/index/seed-valid", part("model.safetensors.index.json")),
         ("corpus/manifest/seed-valid", pair(pair_config(), |_| {}).0["manifest.json"].clone()),
         ("corpus/tokenizer/seed-small", small_tokenizer()),

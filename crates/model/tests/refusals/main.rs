@@ -7,6 +7,7 @@ mod config;
 mod corpus;
 mod files;
 mod generation;
+mod gguf;
 mod index;
 mod manifest;
 mod page;

@@ -23,6 +23,7 @@ fn tiles_of_any_size_give_the_same_order() {
             shape: &[5, 7],
             stored: StoredType::F32,
             transposed: stored_so,
+            interleaved: None,
             bytes: &bytes,
         };
         let expected: Vec<f64> =
@@ -43,8 +44,14 @@ fn tiles_of_any_size_give_the_same_order() {
 fn a_bad_weight_is_named_by_its_place_in_the_whole() {
     let mut bytes = bytes(false);
     bytes[17 * 4..18 * 4].copy_from_slice(&f32::NAN.to_le_bytes());
-    let tensor =
-        Tensor { name: "m", shape: &[5, 7], stored: StoredType::F32, transposed: false, bytes: &bytes };
+    let tensor = Tensor {
+        name: "m",
+        shape: &[5, 7],
+        stored: StoredType::F32,
+        transposed: false,
+        interleaved: None,
+        bytes: &bytes,
+    };
     for transpose in [false, true] {
         let refusal = each_tile(&tensor, transpose, 6, |_| Ok(())).unwrap_err();
         assert_eq!(refusal.code(), Code::NonFiniteWeight);

@@ -24,7 +24,14 @@ fn every_finite_half_widens_to_its_value() {
 #[test]
 fn an_f64_beyond_the_range_of_f32_is_refused_as_f32_only() {
     let bytes = 1e300f64.to_le_bytes();
-    let tensor = Tensor { name: "t", shape: &[1], stored: StoredType::F64, transposed: false, bytes: &bytes };
+    let tensor = Tensor {
+        name: "t",
+        shape: &[1],
+        stored: StoredType::F64,
+        transposed: false,
+        interleaved: None,
+        bytes: &bytes,
+    };
     assert_eq!(tensor.to_f64().unwrap(), [1e300]);
     tensor.check_finite(0..1).unwrap();
     assert_eq!(tensor.to_f32().unwrap_err().findings()[0].what, "t[0]");
@@ -52,7 +59,7 @@ proptest! {
         let (start, end) = (ends.0.min(ends.1).min(rows), ends.0.max(ends.1).min(rows));
         let bytes = counting(rows, columns, transposed);
         let shape = [rows, columns];
-        let tensor = Tensor { name: "t", shape: &shape, stored: StoredType::F32, transposed, bytes: &bytes };
+        let tensor = Tensor { name: "t", shape: &shape, stored: StoredType::F32, transposed, interleaved: None, bytes: &bytes };
         let mut out = vec![f32::NAN; (end - start) * columns];
         tensor.rows_f32(start..end, &mut out).unwrap();
         let expected: Vec<f32> = (start * columns..end * columns).map(|i| i as f32).collect();
@@ -72,7 +79,7 @@ proptest! {
         let (row, column) = (at / columns, at % columns);
         let stored = if transposed { column * rows + row } else { at };
         bytes[stored * 4..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
-        let tensor = Tensor { name: "t", shape: &shape, stored: StoredType::F32, transposed, bytes: &bytes };
+        let tensor = Tensor { name: "t", shape: &shape, stored: StoredType::F32, transposed, interleaved: None, bytes: &bytes };
         let place = format!("t[{row}, {column}]");
         for refusal in [
             tensor.to_f32().unwrap_err(),

@@ -138,3 +138,29 @@ fn logits_that_are_no_numbers_are_refused_by_name_however_tokens_are_decoded() {
         assert!(logits.chunks(4096).all(|row| row.iter().any(|v| !v.is_finite())));
     }
 }
+
+#[test]
+fn steps_of_more_than_a_million_positions_are_split() {
+    if !present() {
+        return;
+    }
+    let (_folder, checkpoint) = seeded(&Config { layers: 1, ..config() }, 74);
+    let mut model = resident(&checkpoint, &options());
+    let (vocab, length) = (model.config().vocab, 34_000);
+    let ids = ids(length + 32, vocab);
+    let steps: Vec<Step> = (0..32)
+        .map(|row| {
+            let sequence = model.create(length + 8).unwrap();
+            model.prefill(sequence, &ids[row..row + length], LogitSink::None, &Cancel::default()).unwrap();
+            Step { sequence, token: 7 + row as u32 }
+        })
+        .collect();
+    let mut together = vec![f32::NAN; 32 * vocab];
+    model.decode(&steps, &mut together).unwrap();
+    for (group, logits) in steps.chunks(8).zip(together.chunks(8 * vocab)) {
+        group.iter().for_each(|step| model.truncate(step.sequence, length));
+        let mut few = vec![f32::NAN; 8 * vocab];
+        model.decode(group, &mut few).unwrap();
+        assert!(few == logits);
+    }
+}

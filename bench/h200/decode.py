@@ -1,11 +1,12 @@
-"""Checks the persistent decoder of crates/cuda against float64 on random weights of the Qwen3-0.6B shape, then times it.
+"""Checks the persistent decoder of crates/cuda against float64 on random weights of a model's shape, then times it.
 
 Needs a Hopper GPU, torch and cuda-python. `python decode.py [DEFINES ...]`, each a comma-separated list such as
-`FLY=3,INT8=1`: each is checked, then timed.
+`FLY=3,INT8=1`: each is checked, then timed. SHAPE names one of the shapes below, at first that of Qwen3-0.6B.
 """
 
 import ctypes
 import math
+import os
 import statistics
 import sys
 
@@ -13,12 +14,23 @@ import torch
 
 from gpu import HERE, compiled, function, launch
 
-LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD, INTER, VOCAB = 28, 1024, 16, 8, 128, 3072, 151936
-WORKERS, CHUNK, SLOTS, POSITIONS, WARPS = 128, 8192, 24, 8192, 8
+# Layers, hidden size, heads, width of the MLP, whether the head is a matrix of its own, chunks of the ring.
+SHAPES = {
+    "0.6b": (28, 1024, 16, 3072, False, 24),
+    "1.7b": (28, 2048, 16, 6144, False, 22),
+    "4b": (36, 2560, 32, 9728, False, 22),
+    "8b": (36, 4096, 32, 12288, True, 20),
+}
+LAYERS, HIDDEN, HEADS, INTER, UNTIED, SLOTS = SHAPES[os.environ.get("SHAPE", "0.6b")]
+KV_HEADS, HEAD, VOCAB = 8, 128, 151936
+WORKERS, CHUNK, POSITIONS, WARPS = 128, 8192, 8192, 8
 GROUP, MEMBERS = HEADS // KV_HEADS, WORKERS // KV_HEADS
+TIMED = (1, 128, 512, 1024, 4096)
+# Rows of gate and up of a worker, with rows of zeros.
+MID_ROWS = -(-INTER // WORKERS // 8) * 8
 # Steps of 128 columns, and tiles of 16 rows, of a worker's part of each matrix.
 STAGES = [((GROUP + 2) * HEAD // MEMBERS // 16, HIDDEN // 128), (HIDDEN // MEMBERS // 16, GROUP * HEAD // 128)]
-STAGES += [(2 * INTER // WORKERS // 16, HIDDEN // 128), (HIDDEN // MEMBERS // 16, INTER // KV_HEADS // 128)]
+STAGES += [(MID_ROWS // 8, HIDDEN // 128), (HIDDEN // MEMBERS // 16, MID_ROWS * MEMBERS // 128)]
 STAGES += [(-(-VOCAB // 16 // WORKERS), HIDDEN // 128)]
 XS_WORDS = max(steps for _, steps in STAGES) * 16 + 8
 
@@ -56,6 +68,7 @@ class Model:
         shapes = dict(q=(q, HIDDEN), k=(kv, HIDDEN), v=(kv, HIDDEN), o=(HIDDEN, q))
         shapes |= dict(gate=(INTER, HIDDEN), up=(INTER, HIDDEN), down=(HIDDEN, INTER))
         self.embedding = (torch.randn(VOCAB, HIDDEN, device="cuda") * 0.5).to(BF16)
+        self.head = random_matrix(VOCAB, HIDDEN) if UNTIED else self.embedding
         self.layers = [{name: random_matrix(*shape) for name, shape in shapes.items()} for _ in range(LAYERS)]
         near_one = lambda *shape: (1 + 0.1 * torch.randn(*shape, device="cuda")).to(BF16).float()
         self.norms, self.head_norms = near_one(LAYERS * 2 + 1, HIDDEN), near_one(LAYERS, 2, HEAD)
@@ -69,7 +82,7 @@ class Model:
             yield 1, w["o"]
             yield 2, torch.cat([w["gate"], w["up"]])
             yield 3, w["down"]
-        yield 4, self.embedding
+        yield 4, self.head
 
     def rounded(self, matrix, int8):
         """What the decoder multiplies with."""
@@ -109,7 +122,7 @@ class Model:
             x = x + product(torch.einsum("hqk,khd->qhd", weights, v).reshape(n, -1), "o")
             h = norm(x, self.norms[2 * i + 1])
             x = x + product(torch.nn.functional.silu(product(h, "gate")) * product(h, "up"), "down")
-        return (norm(x, self.norms[-1]) @ self.rounded(self.embedding, int8).to(dtype).T).double()
+        return (norm(x, self.norms[-1]) @ self.rounded(self.head, int8).to(dtype).T).double()
 
 
 class Tape:
@@ -145,7 +158,7 @@ class Session:
     """Exchange buffers and a KV cache; `fill` makes the cache as if positions had been written."""
 
     def __init__(self, model, tape, kernel, slots, fill=False):
-        words = (HEADS + 2 * KV_HEADS) * HEAD // 2 + WORKERS * (GROUP * (HEAD // 2 + 2)) + INTER // 2 + 2 * HIDDEN + 2 * WORKERS
+        words = (HEADS + 2 * KV_HEADS) * HEAD // 2 + WORKERS * (GROUP * (HEAD // 2 + 2)) + MID_ROWS * WORKERS // 2 + 4 * HIDDEN + 2 * WORKERS
         self.model, self.tape, self.kernel, self.shared, self.epoch = model, tape, kernel, shared(slots), 1
         self.kv = torch.zeros(LAYERS * KV_HEADS * POSITIONS * 2 * HEAD, dtype=BF16, device="cuda")
         if fill:
@@ -159,7 +172,7 @@ class Session:
         feed[: len(forced)] = torch.tensor(forced, dtype=torch.int32)
         out = torch.full((steps,), -7, dtype=torch.int32, device="cuda")
         rows = torch.full((steps, VOCAB), float("nan"), device="cuda") if logits else None
-        self.link[-2 * HIDDEN - 2 * WORKERS : -2 * WORKERS].zero_()
+        self.link[-4 * HIDDEN - 2 * WORKERS : -2 * WORKERS].zero_()
         params = Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                         at(self.kv), POSITIONS // 32, at(self.link), at(feed), at(out),
                         at(rows) if logits else None, at(self.abort), position, steps, self.epoch, 0,
@@ -217,9 +230,9 @@ def main(variants, build=lambda defines: compiled(text(), defines)):
     model, tapes, truths = Model(), {}, {}
     for variant in variants:
         defines = [d for d in variant.split(",") if d]
-        facts = dict(d.split("=") for d in defines)
-        int8, slots = int(facts.get("INT8", 0)), int(facts.get("SLOTS", SLOTS))
-        cubin = build(defines)
+        facts = {"SLOTS": SLOTS} | dict(d.split("=") for d in defines)
+        int8, slots = int(facts.get("INT8", 0)), int(facts["SLOTS"])
+        cubin = build([f"{name}={value}" for name, value in facts.items()])
         if int8 not in tapes:
             tapes[int8], truths[int8] = Tape(model, cubin, int8), Truth(model, int8)
         kernel = function(cubin, "decode", shared(slots))
@@ -228,7 +241,7 @@ def main(variants, build=lambda defines: compiled(text(), defines)):
         if not check(session, truths[int8]):
             print("wrong: no times", flush=True)
             continue
-        for position in (1, 128, 512, 1024, 4096):
+        for position in TIMED:
             one = session(True)
             times = [one.run(position, 120, [5])[2] / 120 * 1000 for _ in range(6)][1:]
             each = [round(t) for t in times]

@@ -17,7 +17,7 @@ use crate::rope::RopeTable;
 use crate::rows::{Hopper, Rows};
 use crate::stages::Stages;
 use crate::text;
-use crate::together::{ROWS, Together, reaches};
+use crate::together::{ROWS, Together, takes_shape};
 use crate::weights::upload;
 
 /// Makes `checkpoint` resident: finds the GPU, resolves the plan, compiles kernels, uploads every matrix.
@@ -57,7 +57,7 @@ pub fn open_model(
     let decode =
         persistent.then(|| compile(&text::persistent(&config, int8), &arch, driver, progress)).transpose()?;
     // Several sequences decode persistently where one does, from the same weights.
-    let several = persistent && !int8 && is_hopper(&plan) && reaches(&config, plan.context);
+    let several = persistent && !int8 && is_hopper(&plan) && takes_shape(&config, plan.context);
     let beside = if several { &ROWS[..] } else { &[] };
     let beside = beside
         .iter()

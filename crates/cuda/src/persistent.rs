@@ -15,8 +15,19 @@ pub(crate) const CHUNK: usize = 8192;
 pub(crate) const STEPS: usize = 256;
 /// Tiles of the head whose scales are read at once.
 const SPAN: usize = 16;
-/// Fragments of weights that wait in a lane's registers at most.
-const HELD: usize = 16;
+/// Dims of a head.
+const HEAD_DIM: usize = 128;
+/// Rows of weights whose sums a worker keeps, at most.
+const ROWS: usize = 256;
+/// Steps of 128 columns from which on an input is too wide for registers.
+const WIDE: usize = 20;
+/// Bytes of shared memory a block may have.
+const SHARED: usize = 227 << 10;
+
+/// Fragments of weights that wait in a lane's registers at most: fewer where the residual stream needs more.
+fn held(config: &Config) -> usize {
+    if config.hidden > 1024 { 8 } else { 16 }
+}
 /// Most ids that end a launch.
 pub(crate) const ENDS: usize = 8;
 
@@ -38,11 +49,11 @@ impl Part {
         self.tiles * self.steps * 8
     }
 
-    /// Whether whole pieces of the tape hold it, and what of it must be.
-    fn whole(self, int8: bool) -> bool {
+    /// Whether whole pieces of the tape hold it, and what of it must be if so much waits in registers.
+    fn whole(self, int8: bool, held: usize) -> bool {
         let units = if int8 { 2 } else { 1 };
         let all = self.tiles * self.steps;
-        all.is_multiple_of(2 * units) && (all / units <= HELD || self.steps.is_multiple_of(2 * units))
+        all.is_multiple_of(2 * units) && (all / units <= held || self.steps.is_multiple_of(2 * units))
     }
 }
 
@@ -59,7 +70,7 @@ pub(crate) struct Tape {
 impl Tape {
     pub(crate) fn new(config: &Config, int8: bool) -> Self {
         let group = WORKERS / config.kv_heads.min(WORKERS);
-        let mid = config.intermediate / WORKERS;
+        let mid = mid_rows(config);
         let (rows, width) = (config.hidden / group / 16, config.group() * config.head_dim);
         let parts = [
             Part { tiles: (width + 2 * config.head_dim) / group / 16, steps: config.hidden / 128 },
@@ -100,31 +111,37 @@ impl Tape {
     }
 }
 
-/// Bytes of dynamic shared memory: ring, partial sums, attention's, activations, and what `Shared` holds.
-pub(crate) fn shared_bytes(config: &Config) -> usize {
+/// Rows of gate, and of up, of a worker, with rows of zeros.
+fn mid_rows(config: &Config) -> usize {
+    (config.intermediate / WORKERS).next_multiple_of(8)
+}
+
+/// Bytes of dynamic shared memory besides the ring: partial sums, attention's, activations, and what `Shared` holds.
+fn rest_bytes(config: &Config) -> usize {
     let width = config.group() * config.head_dim;
     let widest = Tape::new(config, false).parts.iter().map(|p| p.steps).max().unwrap_or(0);
-    24 * CHUNK + 8 * 4 * (2 * 264 + width + widest * 16 + 8) + 2048 + 9 * width
+    8 * 4 * (2 * 264 + width + widest * 16 + 8) + 2048 + 9 * width
+}
+
+/// Pieces of the ring: what the rest leaves room for, an even number.
+pub(crate) fn slots(config: &Config) -> usize {
+    (SHARED.saturating_sub(rest_bytes(config)) / CHUNK / 2 * 2).clamp(2, 24)
+}
+
+/// Bytes of dynamic shared memory.
+pub(crate) fn shared_bytes(config: &Config) -> usize {
+    slots(config) * CHUNK + rest_bytes(config)
 }
 
 /// Words of 8 bytes of the exchange buffers: those before the sums, the sums, those after.
 pub(crate) fn link_words(config: &Config) -> [usize; 3] {
     let qkv = (config.q_width() + 2 * config.kv_width()) / 2;
     let partial = WORKERS * config.group() * (config.head_dim / 2 + 2);
-    [qkv + partial + config.intermediate / 2, 2 * config.hidden, 2 * WORKERS]
+    [qkv + partial + mid_rows(config) * WORKERS / 2, 4 * config.hidden, 2 * WORKERS]
 }
 
 /// Why the decoder cannot take a model on a GPU, or nothing.
 pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gpu: &Gpu) -> Option<String> {
-    let shape = config.hidden == 1024
-        && config.kv_heads == 8
-        && config.heads == 16
-        && config.head_dim == 128
-        && config.intermediate == 3072
-        && config.vocab.is_multiple_of(16)
-        && config.vocab / 16 >= WORKERS
-        && config.qk_norm
-        && !config.qkv_bias;
     let int8 = weights == WeightFormat::Int8;
     if gpu.capability != (9, 0) {
         Some("it is made for compute capability 9.0".to_owned())
@@ -132,10 +149,34 @@ pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gp
         Some(format!("it wants {WORKERS} multiprocessors"))
     } else if !(int8 || weights == WeightFormat::Bf16) || kv != KvFormat::Bf16 {
         Some("it wants weights in bf16 or int8 and a KV cache in bf16".to_owned())
-    } else if !shape || !Tape::new(config, int8).parts.iter().all(|p| p.whole(int8)) {
-        Some("it takes the shape of Qwen3-0.6B only, of any depth and vocabulary".to_owned())
+    } else if let Some(reason) = shape_objection(config, int8) {
+        Some(reason.to_owned())
     } else if gpu.shared_memory < shared_bytes(config) {
         Some(format!("it wants {} bytes of shared memory a block", shared_bytes(config)))
+    } else {
+        None
+    }
+}
+
+/// What of a shape the decoder cannot take, or nothing.
+fn shape_objection(config: &Config, int8: bool) -> Option<&'static str> {
+    let mid = config.intermediate / WORKERS;
+    if config.head_dim != HEAD_DIM || config.kv_heads != 8 || !matches!(config.group(), 2 | 4) {
+        Some("it wants eight key heads of 128 dims and two or four query heads for each")
+    } else if config.qkv_bias {
+        Some("it has no biases")
+    } else if !config.hidden.is_multiple_of(512) || !(1024..=16 * ROWS).contains(&config.hidden) {
+        Some("it wants a hidden size from 1,024 to 4,096, a multiple of 512")
+    } else if !config.intermediate.is_multiple_of(2 * WORKERS) || 2 * mid_rows(config) > ROWS {
+        Some("it wants an MLP of a width up to 16,384, a multiple of 256")
+    } else if !config.vocab.is_multiple_of(16) || config.vocab / 16 < WORKERS {
+        Some("it wants a vocabulary of 2,048 at least, a multiple of 16")
+    } else if int8 && (!mid.is_multiple_of(8) || config.hidden / 128 > WIDE) {
+        Some(
+            "with weights in int8 it wants a hidden size up to 2,560 and an MLP whose width is a multiple of 1,024",
+        )
+    } else if !Tape::new(config, int8).parts.iter().all(|p| p.whole(int8, held(config))) {
+        Some("parts of the matrices are no whole pieces")
     } else {
         None
     }

@@ -35,15 +35,24 @@ pub fn resolve_plan(
     let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =
         vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
+    let sizes = Sizes::of(config, weights, kv);
+    let int8 = weights == WeightFormat::Int8;
+    let wanted = options.context.unwrap_or(config.max_positions);
+    let least = options.context.unwrap_or(wanted.min(512)) as u64;
+    let tape = || Tape::new(config, int8).bytes() as u64;
+    let cramped = || {
+        let all = RESERVE + sizes.weights + tape() + least * sizes.kv;
+        (!int8 && all > gpu.free).then(|| "the GPU's memory does not hold the weights twice".to_owned())
+    };
     let why_not = match options.persistent {
         Some(false) => Some("it is not to be used".to_owned()),
-        _ => objection(config, weights, kv, gpu),
+        _ => objection(config, weights, kv, gpu).or_else(cramped),
     };
     let persistent = if let Some(reason) = &why_not {
         refuse_int8(weights, reason)?;
         false
     } else {
-        notes.push(if weights == WeightFormat::Int8 {
+        notes.push(if int8 {
             "weights held twice: rounded to int8 as the persistent decoder reads them, and those values in bf16 for \
              prompts and batches"
                 .to_owned()
@@ -83,13 +92,9 @@ pub fn resolve_plan(
         reason.is_none()
     });
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
-    let sizes = Sizes::of(config, weights, kv);
-    let held = sizes.weights
-        + if persistent { Tape::new(config, weights == WeightFormat::Int8).bytes() as u64 } else { 0 };
+    let held = sizes.weights + if persistent { tape() } else { 0 };
     let free = gpu.free.saturating_sub(RESERVE + held);
-    let wanted = options.context.unwrap_or(config.max_positions);
     let fits = free / sizes.kv;
-    let least = options.context.unwrap_or(wanted.min(512)) as u64;
     if fits < least {
         return Err(Refusal::new(
             Code::OutOfMemory,

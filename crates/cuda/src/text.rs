@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tilewright_backend::KvFormat;
 use tilewright_model::{Config, WeightFormat};
 
-use crate::together;
+use crate::{persistent, together};
 
 const PLAIN: &str = include_str!("native/plain.cu");
 const PRELUDE: &str = include_str!("native/prelude.cuh");
@@ -59,7 +59,9 @@ pub fn persistent(config: &Config, int8: bool) -> String {
             ("KV_HEADS", config.kv_heads),
             ("INTER", config.intermediate),
             ("VOCAB", config.vocab),
+            ("QK_NORM", config.qk_norm.into()),
             ("INT8", int8.into()),
+            ("SLOTS", persistent::slots(config)),
         ],
         config.norm_eps,
     );

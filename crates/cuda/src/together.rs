@@ -69,9 +69,13 @@ fn takes(ends: impl Iterator<Item = usize>, kv_heads: usize) -> bool {
     ends.map(spans).sum::<usize>() <= LIST * WORKERS / kv_heads
 }
 
-/// Whether any sequence of a context can be taken.
-pub(crate) fn reaches(config: &Config, context: usize) -> bool {
-    takes([context].into_iter(), config.kv_heads)
+/// Whether a model that decodes persistently decodes several sequences so too, of any length up to a context.
+pub(crate) fn takes_shape(config: &Config, context: usize) -> bool {
+    config.hidden == 1024
+        && config.group() == 2
+        && config.intermediate == 3072
+        && config.qk_norm
+        && takes([context].into_iter(), config.kv_heads)
 }
 
 /// The kernels and what they work with.

@@ -46,13 +46,9 @@ fn one_by_one(model: &mut CudaModel, ids: &[u32]) -> Vec<f32> {
     logits
 }
 
-#[test]
-fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
-    if !present() {
-        return;
-    }
-    let config = config();
-    let (_folder, checkpoint) = seeded(&config, 11);
+/// Decodes and compares with the plain path in f32: logits, keys and values.
+fn agrees_with_f32(config: &Config, seed: u64) {
+    let (_folder, checkpoint) = seeded(config, seed);
     let Some(mut model) = open(&checkpoint, &CudaOptions::default()) else { return };
     let ids = ids(COUNT, config.vocab);
     let exact = CudaOptions {
@@ -75,6 +71,31 @@ fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
     compare(&logits, &wide(&want[(COUNT - 1) * config.vocab..]), Tolerance::BF16_STATE)
         .unwrap_or_else(|m| panic!("logits after a prompt of the plain path: {m}"));
     compare_kv((&model, sequence), (&plain, truth));
+}
+
+#[test]
+fn logits_keys_and_values_agree_with_the_plain_path_in_f32() {
+    if present() {
+        agrees_with_f32(&config(), 11);
+    }
+}
+
+/// Widths of Qwen3-1.7B and 4B, the latter with rows of zeros in the MLP, and those of an 8B model of the Llama family, its MLP
+/// narrower.
+#[test]
+fn larger_shapes_agree_with_the_plain_path_in_f32() {
+    if !present() {
+        return;
+    }
+    let shape =
+        |hidden, heads, intermediate, qk_norm| Config { hidden, heads, intermediate, qk_norm, ..config() };
+    for (seed, config) in
+        [shape(2048, 16, 6144, true), shape(2560, 32, 9728, true), shape(4096, 32, 4096, false)]
+            .iter()
+            .enumerate()
+    {
+        agrees_with_f32(config, 21 + seed as u64);
+    }
 }
 
 #[test]

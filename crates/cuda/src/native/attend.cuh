@@ -56,16 +56,22 @@ struct Soft {
     }
 };
 
-// A lane's four neighbouring values of a head: norm with weight and RoPE, which the norm's factor may follow.
+// A lane's four neighbouring values of a head: norm with weight, if the model has it, and RoPE, which the norm's factor may follow.
 __device__ __forceinline__ void norm_rope(float (&x)[4], float4 w, float4 t0, float4 t1, u32 lane) {
+#if QK_NORM
     float ss = (x[0] * x[0] + x[1] * x[1]) + (x[2] * x[2] + x[3] * x[3]);
     x[0] *= w.x; x[1] *= w.y; x[2] *= w.z; x[3] *= w.w;
+#endif
     float cs[4] = {t0.x, t0.z, t1.x, t1.z}, sn[4] = {t0.y, t0.w, t1.y, t1.w}, o[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) o[i] = __shfl_xor_sync(~0u, x[i], 16);
+#if QK_NORM
 #pragma unroll
     for (int d = 16; d; d >>= 1) ss += __shfl_xor_sync(~0u, ss, d);
-    float r = rsqrtf(ss * (1.f / HEAD_DIM) + EPS);
+    const float r = rsqrtf(ss * (1.f / HEAD_DIM) + EPS);
+#else
+    const float r = 1.f;
+#endif
 #pragma unroll
     for (int i = 0; i < 4; ++i) x[i] = r * (lane < 16 ? x[i] * cs[i] - o[i] * sn[i] : x[i] * cs[i] + o[i] * sn[i]);
 }
@@ -114,7 +120,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
         float x[4];
         float4 w, t0, t1;
         if (kind < 2) {
-            w = *(const float4*)(p.head_norms + ((u64)layer * 2 + kind) * HEAD_DIM + c.lane * 4);
+            w = QK_NORM ? *(const float4*)(p.head_norms + ((u64)layer * 2 + kind) * HEAD_DIM + c.lane * 4) : make_float4(0.f, 0.f, 0.f, 0.f);
             const float4* t = (const float4*)(p.rope + ((u64)pos * (HEAD_DIM / 2) + (c.lane & 15) * 4) * 2);
             t0 = t[0];
             t1 = t[1];
@@ -143,14 +149,15 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
 #pragma unroll
         for (int i = 0; i < 4; ++i) q[i] = n < GQA * 2 ? lds128(at + i * 64) : make_uint4(0, 0, 0, 0);
     }
-    // The current position's score of the head whose dims this warp merges: its latency hides behind the others'.
-    const u32 own = c.warp * GQA / WARPS;
-    float now;
-    {
-        float4 b = *(float4*)&s.kcur[c.lane * 4], a = *(float4*)&s.qf[own * HEAD_DIM + c.lane * 4];
-        now = (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+    // Scores of the current position, by the last warps, which have least to do where positions are few.
+    const u32 own = c.warp * GQA / WARPS; // the head whose dims this warp merges
+    if (c.warp >= WARPS - GQA) {
+        u32 h = c.warp - (WARPS - GQA);
+        float4 b = *(float4*)&s.kcur[c.lane * 4], a = *(float4*)&s.qf[h * HEAD_DIM + c.lane * 4];
+        float now = (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
 #pragma unroll
         for (int x = 16; x; x >>= 1) now += __shfl_xor_sync(~0u, now, x);
+        s.now[h] = now;
     }
 #pragma unroll 1
     for (u32 g = 0; g * 4 < mine; ++g) {
@@ -181,7 +188,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
     u32 active = pos / BLOCK_POSITIONS + 1;
     if (all || c.member < active) {
         float2 ml[WARPS];
-        float f[WARPS], d = current ? now : -1e30f, acc[DIMS];
+        float f[WARPS], d = current ? s.now[own] : -1e30f, acc[DIMS];
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) ml[w] = *(float2*)s.ml[w][own];
         float mx = fmaxf(fmaxf(fmaxf(fmaxf(ml[0].x, ml[1].x), fmaxf(ml[2].x, ml[3].x)), fmaxf(fmaxf(ml[4].x, ml[5].x), fmaxf(ml[6].x, ml[7].x))), d);
@@ -260,13 +267,15 @@ __device__ __forceinline__ void merge(Ctx& c, OutSlab& out, u32 pos, u32 epoch) 
         for (int k = 0; k < EACH; ++k) if (set + k * SETS < active) ready = ready && fresh(v[k], epoch << 16);
         if (has) ready = ready && ml.y == epoch && ml.w == epoch;
     } while (c.waiting(ready, 3));
-    float m = has ? __uint_as_float(ml.x) : -1e30f, mx = m;
-#pragma unroll
-    for (int d = GROUP_SIZE / 2; d; d >>= 1) mx = fmaxf(mx, __shfl_xor_sync(~0u, mx, d));
-    float f = has ? exp2_fast(m - mx) : 0.f, den = has ? f * __uint_as_float(ml.z) : 0.f, o[4] = {};
+    float m = has ? __uint_as_float(ml.x) : -1e30f;
+    // The greatest, as the greatest of integers in the order of floats.
+    u32 bits = __float_as_uint(m), most = __reduce_max_sync(~0u, bits & 0x80000000u ? ~bits : bits | 0x80000000u);
+    float mx = __uint_as_float(most & 0x80000000u ? most ^ 0x80000000u : ~most);
+    float f = has ? exp2_fast(m - mx) : 0.f, weight = has ? f * __uint_as_float(ml.z) : 0.f, den = 0.f, o[4] = {};
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         float by = __shfl_sync(~0u, f, set + k * SETS), x[4];
+        den += __shfl_sync(~0u, weight, set + k * SETS);
         if (set + k * SETS < active) {
             unpack24(v[k].x, v[k].y, x[0], x[1]);
             unpack24(v[k].z, v[k].w, x[2], x[3]);
@@ -275,12 +284,12 @@ __device__ __forceinline__ void merge(Ctx& c, OutSlab& out, u32 pos, u32 epoch) 
         }
     }
 #pragma unroll
-    for (int d = GROUP_SIZE / 2; d; d >>= 1) den += __shfl_xor_sync(~0u, den, d);
-#pragma unroll
-    for (int d = 16; d >= LANES; d >>= 1)
+    for (int d = 16; d >= LANES; d >>= 1) {
+        den += __shfl_xor_sync(~0u, den, d);
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[i] += __shfl_xor_sync(~0u, o[i], d);
-    float scale = __shfl_sync(~0u, __fdividef(1.f, den), 0), by = 0.f;
+    }
+    float scale = __fdividef(1.f, den), by = 0.f;
 #pragma unroll
     for (int i = 0; i < 4; ++i) o[i] *= scale;
 #if INT8

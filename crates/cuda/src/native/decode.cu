@@ -120,7 +120,7 @@ typedef Slab<1, HIDDEN_STEPS> HeadSlab;
 // The head over this worker's rows, span by span; best row so far.
 __device__ __forceinline__ void head(Ctx& c, HeadSlab& slab, const u32* scales, float* logits, float& best, u32& id) {
     u32 first = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS);
-    HeadSlab::Input x[HIDDEN_STEPS];
+    HeadSlab::Inputs x;
     slab.inputs(c, x);
     float r = 0.f;
     for (u32 t0 = first; t0 < last; t0 += HEAD_SPAN) {
@@ -196,9 +196,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
     Stream stream;
-    stream.begin();
+    stream.cleared = 0;
     u64* sums = p.link + LINK_SUM + c.member * OUT_ROWS;
-    u32 epoch = p.epoch, token = 0;
+    u32 epoch = p.epoch, token = 0, odd = 0; // of the layer
     for (u32 step = 0; step < p.steps; ++step) {
         int forced = p.forced[step];
         if (forced >= 0) token = (u32)forced;
@@ -215,16 +215,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 float2 gw[PAIRS];
                 norm_weights(c, g, gw);
                 slab.fetch(c, scales);
-                if (layer) stream.gather<1>(c, 1);
-                float ss = slab.put_stream(c, stream, gw);
+                if (layer) stream.gather<1>(c, odd ^ 1, 1);
+                c.put_ss(slab.put_stream(c, stream, gw));
                 slab.multiply(c, scales);
-                c.put_ss(ss);
                 const float* base = c.settle();
                 scales += QKV_TILES * HIDDEN_STEPS * 8;
                 if (tid < (QKV_ROWS + 31) / 32 * 32) {
                     float v = c.row_sum(base, tid) * c.rstd(), next = __shfl_down_sync(~0u, v, 1);
                     if (tid < QKV_ROWS && !(tid & 1)) put(p.link + LINK_QKV + c.group * QKV_WORDS + (c.member * QKV_ROWS + tid) / 2, pack24(v, next, epoch));
                 }
+                if (layer) stream.clear_before<1>(c, odd ^ 1);
             }
             {
                 OutSlab slab;
@@ -232,19 +232,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 slab.fetch(c, scales);
                 if (pos > WHOLE * BLOCK_POSITIONS) merge(c, slab, pos, epoch);
                 slab.multiply(c, scales);
+                stream.await_clear(c);
                 const float* base = c.settle();
                 scales += OUT_TILES * OUT_STEPS * 8;
-                if (tid < OUT_ROWS) add(sums + tid, c.row_sum(base, tid));
+                if (tid < OUT_ROWS) add(sums + odd * HIDDEN + tid, c.row_sum(base, tid));
             }
             {
                 Slab<GU_TILES, HIDDEN_STEPS> slab;
                 float2 gw[PAIRS];
                 norm_weights(c, g + HIDDEN, gw);
                 slab.fetch(c, scales);
-                stream.gather<0>(c, 5);
-                float ss = slab.put_stream(c, stream, gw);
+                stream.gather<0>(c, odd, 5);
+                c.put_ss(slab.put_stream(c, stream, gw));
                 slab.multiply(c, scales);
-                c.put_ss(ss);
                 const float* base = c.settle();
                 scales += GU_TILES * HIDDEN_STEPS * 8;
                 if (tid < (MID_ROWS + 31) / 32 * 32) {
@@ -255,6 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                     float next = __shfl_down_sync(~0u, v, 1);
                     if (tid < MID_ROWS && !(tid & 1)) put(p.link + LINK_MID + (worker * MID_ROWS + tid) / 2, pack24(v, next, epoch));
                 }
+                stream.clear_before<0>(c, odd);
             }
             {
                 Slab<OUT_TILES, MID_STEPS> slab;
@@ -276,10 +277,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                     if (own) slab.put4(c, b * 128 + c.lane * 4, x[0], x[1], x[2], x[3], by);
                 }
                 slab.multiply(c, scales);
+                stream.await_clear(c);
                 const float* base = c.settle();
                 scales += OUT_TILES * MID_STEPS * 8;
-                if (tid < OUT_ROWS) add(sums + HIDDEN + tid, c.row_sum(base, tid));
+                if (tid < OUT_ROWS) add(sums + (2 + odd) * HIDDEN + tid, c.row_sum(base, tid));
             }
+            odd ^= 1;
             ++epoch;
         }
         float best = -3.4e38f;
@@ -288,10 +291,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
             HeadSlab slab;
             float2 gw[PAIRS];
             norm_weights(c, p.norms + (u64)2 * LAYERS * HIDDEN, gw);
-            stream.gather<1>(c, 6);
-            float ss = slab.put_stream(c, stream, gw);
-            c.put_ss(ss);
+            stream.gather<1>(c, odd ^ 1, 6);
+            c.put_ss(slab.put_stream(c, stream, gw));
             head(c, slab, scales, p.logits ? p.logits + (u64)step * VOCAB : nullptr, best, id);
+            stream.clear_before<1>(c, odd ^ 1);
         }
         token = agree(c, epoch, best, id);
         ++epoch;

@@ -123,7 +123,7 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
             float x[4];
             float4 w, t0, t1;
             if (kind < 2) {
-                w = *(const float4*)(p.head_norms + ((u64)layer * 2 + kind) * HEAD_DIM + c.lane * 4);
+                w = QK_NORM ? *(const float4*)(p.head_norms + ((u64)layer * 2 + kind) * HEAD_DIM + c.lane * 4) : make_float4(0.f, 0.f, 0.f, 0.f);
                 const float4* r = (const float4*)(p.rope + ((u64)own.position * (HEAD_DIM / 2) + (c.lane & 15) * 4) * 2);
                 t0 = r[0];
                 t1 = r[1];

@@ -1,6 +1,6 @@
 // Exchange layout and primitives of decode.cu and pack.cu. Header-free, so that NVRTC needs no include path.
 //
-// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS, INT8.
+// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS, QK_NORM, INT8.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
@@ -16,10 +16,13 @@ typedef unsigned char u8;
 #define PRODUCERS 2 // threads that send copies
 #endif
 #ifndef FLY
-#define FLY (INT8 ? 1 : 2) // copies each has in flight during the layers
+#define FLY (HIDDEN > 2560 ? 5 : HIDDEN > 1024 ? 3 : INT8 ? 1 : 2) // copies each has in flight during the layers
+#endif
+#ifndef QK_NORM
+#define QK_NORM 1
 #endif
 #ifndef FLY_FAR
-#define FLY_FAR (FLY + 1) // the same from position FAR on, where keys and values are much of what is read
+#define FLY_FAR (HIDDEN > 1024 ? FLY : FLY + 1) // the same from position FAR on, where keys and values are much of what is read
 #endif
 #ifndef FAR
 #define FAR 2048
@@ -44,7 +47,7 @@ typedef unsigned char u8;
 #define WHOLE 2     // blocks up to which every worker attends to all positions
 #endif
 #ifndef HELD_MOST
-#define HELD_MOST 16 // units of weights, of four registers, that wait for a stage's input; more would not leave registers enough
+#define HELD_MOST (HIDDEN > 1024 ? 8 : 16) // units of weights, of four registers, that wait for a stage's input; more would not leave registers enough
 #endif
 #define HEAD_DIM 128
 #define WORKERS 128
@@ -86,8 +89,8 @@ typedef unsigned char u8;
 #define LINK_PART (LINK_QKV + KV_HEADS * QKV_WORDS) // [KV_HEADS][GROUP_SIZE][PART_WORDS]
 #define PART_WORDS (HEADS_WIDTH / 2 + GQA * 2)
 #define LINK_MID (LINK_PART + KV_HEADS * GROUP_SIZE * PART_WORDS) // [KV_HEADS][MID_WIDTH / 2]
-#define LINK_SUM (LINK_MID + KV_HEADS * MID_WIDTH / 2) // [output, down][HIDDEN]: what was ever added to the residual stream
-#define LINK_BEST (LINK_SUM + 2 * HIDDEN) // [WORKERS] x 2 words
+#define LINK_SUM (LINK_MID + KV_HEADS * MID_WIDTH / 2) // [output, down][even, odd layers][HIDDEN]: what a layer adds to the residual stream
+#define LINK_BEST (LINK_SUM + 4 * HIDDEN) // [WORKERS] x 2 words
 #define LINK_WORDS (LINK_BEST + WORKERS * 2)
 
 struct Params {
@@ -119,11 +122,12 @@ struct Head {
     __align__(16) float kcur[HEAD_DIM];
     __align__(16) float vcur[HEAD_DIM];
     __align__(8) float ml[WARPS][GQA][2];
+    float now[GQA]; // scores of the current position
 };
 
 struct Shared {
     u64 full[SLOTS], empty[SLOTS];
-    float ss[2][WARPS];
+    __align__(16) float ss[2][WARPS];
     Head head;
     float best_v[WARPS];
     u32 best_i[WARPS];
@@ -193,6 +197,12 @@ __device__ __forceinline__ void unpack24(u32 lo, u32 hi, float& a, float& b) {
     b = __uint_as_float(__byte_perm(lo, hi, 0x5430) & 0xffffff00u);
 }
 __device__ __forceinline__ void put(u64* p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
+// Makes a word zero; what it was says that this was done.
+__device__ __forceinline__ u64 clear(u64* p) {
+    u64 was;
+    asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], 0;" : "=l"(was) : "l"(p) : "memory");
+    return was;
+}
 __device__ __forceinline__ uint4 get4(const u64* p) {
     uint4 v;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
@@ -208,8 +218,8 @@ __device__ __forceinline__ void add(u64* p, float v) {
     u64 w = (u64)__float2ll_rn(fminf(fmaxf(v, -524288.f), 524288.f) * 4294967296.f) + (1ull << 56);
     asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
 }
-// How many have added, and what, from the difference of two looks.
-__device__ __forceinline__ u32 added(u64 d) { return ((u32)(d >> 32) + 0x800000u) >> 24; }
+// How many have added, and what.
+__device__ __forceinline__ u32 added(u32 high) { return (high + 0x800000u) >> 24; }
 __device__ __forceinline__ float sum_of(u64 d) { return (float)(long long)(d << 8) * (1.f / 1099511627776.f); }
 // Whether both words carry the epoch (given shifted left by 16).
 __device__ __forceinline__ bool fresh(uint4 v, u32 epoch16) { return ((v.y ^ epoch16) | (v.w ^ epoch16)) < 0x10000u; }

@@ -52,6 +52,9 @@ struct Ctx {
     // This warp's part of N chunks, into registers; the ring has its room back.
     template <int N> __device__ __forceinline__ void fetch(uint4* w) {
         wait(N);
+        release(N, load<N>(w));
+    }
+    template <int N> __device__ __forceinline__ u32 load(uint4* w) const {
         u32 seen = 0;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -61,7 +64,7 @@ struct Ctx {
         }
 #pragma unroll
         for (int i = 0; i < 2 * N; ++i) seen ^= w[i].w;
-        release(N, seen);
+        return seen;
     }
     // Waits until all of this lane's pairs of words carry the epoch.
     template <int N> __device__ __forceinline__ void poll(const u64* w, u32 stride, u32 epoch, uint4 (&v)[N], bool own, u32 where) {
@@ -91,8 +94,8 @@ struct Ctx {
     }
     // 1 / rms of the residual stream, whose sums of squares put_ss left before the last settle().
     __device__ __forceinline__ float rstd() const {
-        const float* v = s.ss[side ^ 1];
-        float t = ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+        const float4 *v = (const float4*)s.ss[side ^ 1], a = v[0], b = v[1];
+        float t = ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
         return rsqrtf(t * (1.f / HIDDEN) + EPS);
     }
     __device__ __forceinline__ void put_ss(float v) {
@@ -102,20 +105,15 @@ struct Ctx {
     }
 };
 
-// The residual stream, of which a lane holds PAIRS pairs of its warp's columns, and how much of LINK_SUM is in it.
+// The residual stream, of which a lane holds PAIRS pairs of its warp's columns.
 struct Stream {
     float x[PAIRS * 2];
-    u64 seen[2][PAIRS * 2];
+    u32 cleared; // by a lane of the last warp: a part of what its word was
     // Column of a pair; as a sum with a constant wherever it can be, since addresses take registers.
     __device__ __forceinline__ static u32 first(const Ctx& c) { return c.warp * 128 + c.lane * 2; }
     template <typename T> __device__ __forceinline__ static T* at(const Ctx& c, T* row, int pair) {
         if (pair * 4 < HIDDEN_STEPS / 8 * 8) return row + first(c) + (pair / 2 * 1024 + pair % 2 * 64);
         return row + column(c.warp, pair * 4, HIDDEN_STEPS) + c.lane * 2;
-    }
-    // LINK_SUM is zero when a launch begins.
-    __device__ __forceinline__ void begin() {
-#pragma unroll
-        for (int i = 0; i < PAIRS * 2; ++i) seen[0][i] = seen[1][i] = 0;
     }
     __device__ __forceinline__ void embed(const Ctx& c, u32 token) {
 #pragma unroll
@@ -125,36 +123,44 @@ struct Stream {
             x[i * 2 + 1] = hi_f(e);
         }
     }
-    // Adds what every group has given since the last time.
-    template <int WHICH> __device__ __forceinline__ void gather(Ctx& c, u32 where) {
+    // Adds what every group has given to the sums of an even or odd layer. LINK_SUM is zero when a launch begins.
+    template <int WHICH> __device__ __forceinline__ void gather(Ctx& c, u32 odd, u32 where) {
         c.hold(HOLD_SUM);
-        u64 d[PAIRS * 2];
+        uint4 v[PAIRS];
         bool ready;
         do {
             ready = true;
-            uint4 v[PAIRS];
 #pragma unroll
-            for (int i = 0; i < PAIRS; ++i) v[i] = get4(at(c, (const u64*)c.p.link, i) + (LINK_SUM + WHICH * HIDDEN));
+            for (int i = 0; i < PAIRS; ++i) v[i] = get4(at(c, (const u64*)c.p.link, i) + (LINK_SUM + (WHICH * 2 + odd) * HIDDEN));
 #pragma unroll
-            for (int i = 0; i < PAIRS; ++i) {
-                d[i * 2] = ((u64)v[i].y << 32 | v[i].x) - seen[WHICH][i * 2];
-                d[i * 2 + 1] = ((u64)v[i].w << 32 | v[i].z) - seen[WHICH][i * 2 + 1];
-                ready = ready && added(d[i * 2]) == KV_HEADS && added(d[i * 2 + 1]) == KV_HEADS;
-            }
+            for (int i = 0; i < PAIRS; ++i) ready = ready && added(v[i].y) == KV_HEADS && added(v[i].w) == KV_HEADS;
         } while (c.waiting(ready, where));
 #pragma unroll
-        for (int i = 0; i < PAIRS * 2; ++i) {
-            x[i] += sum_of(d[i]);
-            seen[WHICH][i] += d[i];
+        for (int i = 0; i < PAIRS; ++i) {
+            x[i * 2] += sum_of((u64)v[i].y << 32 | v[i].x);
+            x[i * 2 + 1] += sum_of((u64)v[i].w << 32 | v[i].z);
         }
+    }
+    // After a barrier behind `gather`: all workers have added to those sums, so all have taken those of the exchange before. This
+    // worker clears its share of them. They are added to again by workers that have seen a sum which this worker adds to later.
+    template <int WHICH> __device__ __forceinline__ void clear_before(const Ctx& c, u32 odd) {
+        cleared = 0;
+        if (c.warp == WARPS - 1 && c.lane < HIDDEN / WORKERS)
+            cleared = (u32)(clear(c.p.link + LINK_SUM + ((1 - WHICH) * 2 + (WHICH ? odd : odd ^ 1)) * HIDDEN + c.worker * (HIDDEN / WORKERS) + c.lane) >> 32);
+    }
+    // Before the barrier ahead of that: waits for the answer, by a store that is never made.
+    __device__ __forceinline__ void await_clear(const Ctx& c) const {
+        if (cleared == 0x7fc1a5a5u & c.p.fault == 0xffffffffu) c.s.gone = 1;
     }
 };
 
 // A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns: what of it waits in registers, and the input.
 template <int TILES, int STEPS> struct Slab {
+    // Whether the input, too wide for registers, is read again for every tile.
+    static const bool WIDE = STEPS > 20;
     // Tiles whose weights wait in registers; the others are read from the ring as they are used. All or whole chunks.
     static const int ALL = TILES * STEPS / PER_UNIT, SOME = HELD_MOST * PER_UNIT / STEPS;
-    static const int HELD = ALL <= HELD_MOST ? TILES : SOME, UNITS = HELD * STEPS / PER_UNIT;
+    static const int HELD = WIDE ? 0 : ALL <= HELD_MOST ? TILES : SOME, UNITS = HELD * STEPS / PER_UNIT;
     uint4 w[UNITS ? UNITS : 1];
     static const int BLOCKS = (STEPS + 7) / 8;
     // int8: scales of weights, one a row for each step, or for each block of columns if a warp's part lies within 128.
@@ -232,23 +238,28 @@ template <int TILES, int STEPS> struct Slab {
     typedef uint2 Input;
     typedef float Sum;
 #endif
-    // Column n of B: hi or lo part of the activations, or nothing.
-    __device__ __forceinline__ void inputs(Ctx& c, Input (&x)[STEPS]) {
-        __syncwarp();
+    // Column n of B for steps FROM to TO: hi or lo part of the activations, or nothing.
+    template <int FROM, int TO> __device__ __forceinline__ void inputs(const Ctx& c, Input* x) {
         u32 n = c.lane >> 2, quad = c.lane & 3;
 #if INT8
         u32 at = saddr(c.xs) + n * (STEPS * 16) + quad * 4;
 #pragma unroll
-        for (int s = 0; s < STEPS; ++s) x[s] = n < 2 ? lds32(at + s * 16) : 0u;
+        for (int s = FROM; s < TO; ++s) x[s - FROM] = n < 2 ? lds32(at + s * 16) : 0u;
 #else
         u32 at = saddr(c.xs) + n * (STEPS * 32 + 32) + quad * 8;
 #pragma unroll
-        for (int s = 0; s < STEPS; ++s) x[s] = n < 2 ? lds64(at + s * 32) : make_uint2(0, 0);
+        for (int s = FROM; s < TO; ++s) x[s - FROM] = n < 2 ? lds64(at + s * 32) : make_uint2(0, 0);
 #endif
     }
+    // What `multiply` takes of the input at once.
+    typedef Input Inputs[WIDE ? 1 : STEPS];
+    __device__ __forceinline__ void inputs(Ctx& c, Inputs& x) {
+        __syncwarp();
+        if (!WIDE) inputs<0, WIDE ? 0 : STEPS>(c, x);
+    }
     // The sums of a tile's rows r and r + 8 over its steps FROM to TO, a whole number of scales, from weights in registers
-    // of which the first of the tile is fragment `first`.
-    template <int FROM, int TO> __device__ __forceinline__ void span(float (&v)[2], const uint4* w, int first, const u32* scale, const Input (&x)[STEPS]) {
+    // of which the first of the tile is fragment `first`, and the input from step `base` on.
+    template <int FROM, int TO> __device__ __forceinline__ void span(float (&v)[2], const uint4* w, int first, const u32* scale, const Input* x, int base) {
 #if INT8
         const int EACH_STEPS = EACH ? 1 : 8;
 #pragma unroll
@@ -258,8 +269,8 @@ template <int TILES, int STEPS> struct Slab {
 #pragma unroll
             for (int s = begin; s < begin + EACH_STEPS && s < TO; ++s) {
                 const uint4 u = w[(first + s) / 2];
-                if ((first + s) & 1) mma8(s & 1 ? b : a, u.z, u.w, x[s]);
-                else mma8(s & 1 ? b : a, u.x, u.y, x[s]);
+                if ((first + s) & 1) mma8(s & 1 ? b : a, u.z, u.w, x[s - base]);
+                else mma8(s & 1 ? b : a, u.x, u.y, x[s - base]);
             }
             float by = sx[begin / 8];
             v[0] += (float)((a[0] + b[0]) * 256 + (a[1] + b[1])) * (lo_f(scale[g]) * by);
@@ -268,7 +279,7 @@ template <int TILES, int STEPS> struct Slab {
 #else
         float a[4] = {}, b[4] = {};
 #pragma unroll
-        for (int s = FROM; s < TO; ++s) mma(s & 1 ? b : a, w[first + s], x[s].x, x[s].y);
+        for (int s = FROM; s < TO; ++s) mma(s & 1 ? b : a, w[first + s], x[s - base].x, x[s - base].y);
         v[0] += (a[0] + b[0]) + (a[1] + b[1]);
         v[1] += (a[2] + b[2]) + (a[3] + b[3]);
 #endif
@@ -282,28 +293,37 @@ template <int TILES, int STEPS> struct Slab {
         }
     }
     // A tile whose weights are still in the ring: four chunks at a time.
-    template <int FROM = 0> __device__ __forceinline__ void stream(Ctx& c, float (&v)[2], const u32* scale, const Input (&x)[STEPS]) {
+    template <int FROM = 0> __device__ __forceinline__ void stream(Ctx& c, float (&v)[2], const u32* scale, const Inputs& x) {
         const int TO = FROM + 8 * PER_UNIT < STEPS ? FROM + 8 * PER_UNIT : STEPS;
         uint4 u[(TO - FROM) / PER_UNIT];
-        c.fetch<(TO - FROM) / PER_UNIT / 2>(u);
-        span<FROM, TO>(v, u, -FROM, scale, x);
+        const int N = (TO - FROM) / PER_UNIT / 2;
+        c.wait(N);
+        u32 seen = c.load<N>(u);
+        // Given back after the products, which wait for the loads anyway.
+        if constexpr (WIDE) {
+            Input near[TO - FROM];
+            inputs<FROM, TO>(c, near);
+            span<FROM, TO>(v, u, -FROM, scale, near, FROM);
+        } else
+            span<FROM, TO>(v, u, -FROM, scale, x, 0);
+        c.release(N, seen);
         if constexpr (TO < STEPS) stream<TO>(c, v, scale, x);
     }
-    __device__ __forceinline__ void stream_tile(Ctx& c, float* base, int t, const u32* scale, const Input (&x)[STEPS]) {
+    __device__ __forceinline__ void stream_tile(Ctx& c, float* base, int t, const u32* scale, const Inputs& x) {
         float v[2] = {};
         stream(c, v, scale, x);
         put_sums(c, base, t, v);
     }
     // Products with the activations put before: this warp's sums go to sums().
     __device__ __forceinline__ void multiply(Ctx& c, const u32* scales) {
-        Input x[STEPS];
+        Inputs x;
         inputs(c, x);
         float* base = c.sums();
         const u32* own = scale;
 #pragma unroll
         for (int t = 0; t < HELD; ++t) {
             float v[2] = {};
-            span<0, STEPS>(v, w, t * STEPS, own + t * SCALES, x);
+            span<0, STEPS>(v, w, t * STEPS, own + t * SCALES, x, 0);
             put_sums(c, base, t, v);
         }
 #pragma unroll 1

@@ -42,11 +42,41 @@ fn a_model_is_taken_or_the_reason_said() {
     let reason = |config: &Config, weights, kv, gpu: &Gpu| objection(config, weights, kv, gpu).unwrap();
     assert!(reason(&config, WeightFormat::F32, kv, &hopper()).contains("bf16"));
     assert!(reason(&config, weights, KvFormat::F32, &hopper()).contains("bf16"));
-    assert!(reason(&Preset::Qwen3Large.config(), weights, kv, &hopper()).contains("shape"));
+    let large = Preset::Qwen3Large.config();
+    assert!(reason(&large, WeightFormat::Int8, kv, &hopper()).contains("2,560"));
+    for (config, part) in [
+        (Preset::SmolLm2.config(), "eight key heads"),
+        (Config { kv_heads: 4, ..large.clone() }, "eight key heads"),
+        (Config { heads: 24, ..large.clone() }, "eight key heads"),
+        (Config { qkv_bias: true, ..large.clone() }, "biases"),
+        (Config { hidden: 5120, ..large.clone() }, "hidden size"),
+        (Config { hidden: 2304, ..large.clone() }, "hidden size"),
+        (Config { intermediate: 17_408, ..large.clone() }, "MLP"),
+        (Config { vocab: 2040, ..large }, "vocabulary"),
+    ] {
+        assert!(reason(&config, weights, kv, &hopper()).contains(part), "{part}");
+    }
     let gpu = Gpu { multiprocessors: 114, ..hopper() };
     assert!(reason(&config, weights, kv, &gpu).contains("multiprocessors"));
     let gpu = Gpu { capability: (8, 0), ..hopper() };
     assert!(reason(&config, weights, kv, &gpu).contains("9.0"));
+}
+
+/// Qwen3 from 1.7B to 8B and Llama-3-8B: hidden size, heads, width of the MLP.
+#[test]
+fn larger_models_of_eight_key_heads_are_taken_and_fit() {
+    let shapes = [(2048, 16, 6144, 22), (2560, 32, 9728, 22), (4096, 32, 12_288, 20), (4096, 32, 14_336, 20)];
+    for (hidden, heads, intermediate, ring) in shapes {
+        let config = Config { hidden, heads, intermediate, ..Preset::Qwen3Large.config() };
+        assert_eq!(objection(&config, WeightFormat::Bf16, KvFormat::Bf16, &hopper()), None, "{hidden}");
+        assert_eq!(slots(&config), ring, "{hidden}");
+        assert!(shared_bytes(&config) <= SHARED);
+        // Padded, if 128 workers cannot each have a multiple of eight rows of the MLP.
+        let tape = Tape::new(&config, false);
+        let mid = tape.parts[3].steps * 128 * 8;
+        assert!(mid >= intermediate && mid - intermediate < 8 * WORKERS, "{mid}");
+    }
+    assert_eq!(slots(&Preset::Qwen3Small.config()), 24);
 }
 
 #[test]

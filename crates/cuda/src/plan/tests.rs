@@ -74,6 +74,16 @@ fn memory_bounds_the_context_or_refuses() {
 }
 
 #[test]
+fn weights_are_held_twice_where_memory_is_enough() {
+    let config = Preset::Qwen3Large.config();
+    let plan =
+        |gib: u64| resolve_plan(&config, StoredType::Bf16, &CudaOptions::default(), &gpu(gib << 30)).unwrap();
+    assert!(is_persistent(&plan(40)));
+    let once = plan(24);
+    assert!(!is_persistent(&once) && once.notes.iter().any(|n| n.contains("twice")), "{:?}", once.notes);
+}
+
+#[test]
 fn options_that_cannot_be_honoured_are_refused_together() {
     let config = Preset::Qwen3Small.config();
     let options = CudaOptions {

@@ -2,7 +2,7 @@
 
 use tilewright_gate::seeded::Preset;
 
-use super::{ROWS, reaches, shared_bytes, spans, takes};
+use super::{ROWS, shared_bytes, spans, takes, takes_shape};
 
 #[test]
 fn spans_grow_with_a_sequence_and_have_eight_to_twelve_blocks() {
@@ -18,7 +18,8 @@ fn thirty_two_long_sequences_fit_and_a_million_positions_are_the_end() {
     let config = Preset::Qwen3Small.config();
     assert!(takes([32_768; 31].into_iter(), config.kv_heads));
     assert!(!takes([40_960; 32].into_iter(), config.kv_heads));
-    assert!(reaches(&config, 1 << 20) && !reaches(&config, (1 << 20) + 1024));
+    assert!(takes_shape(&config, 1 << 20) && !takes_shape(&config, (1 << 20) + 1024));
+    assert!(!takes_shape(&Preset::Qwen3Large.config(), 512));
 }
 
 #[test]

@@ -142,6 +142,7 @@ class Tape:
             shape = [u32(kind), u32(columns), u32(tiles), u32(steps)]
             source = matrix
             if int8:
+                matrix = matrix.clone()  # rounded in its place
                 source = torch.empty(matrix.shape, dtype=torch.int8, device="cuda")
                 scales = torch.empty(matrix.numel() // 128, dtype=torch.int16, device="cuda")
                 arguments = [address(matrix), address(source), address(scales), u64(scales.numel())]

@@ -37,8 +37,7 @@ pub(crate) fn slots(rows: usize) -> usize {
 pub(crate) fn held(rows: usize) -> usize {
     match rows {
         0..=8 => 16,
-        9..=16 => 8,
-        _ => 0,
+        _ => 8,
     }
 }
 

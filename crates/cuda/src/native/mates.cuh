@@ -110,8 +110,23 @@ __device__ __forceinline__ Weighed merge_warps(const Ctx& c, const Head& head, c
 
 __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t, float* po, u32 layer, u32 step, u32 epoch, u32 turn) {
     const Params& p = c.p;
-    u32 items = m.items[step & 1];
+    u32 items = m.items[step & 1], half = c.warp & 1, pair = c.warp / 2;
+    Tile tile;
+    // Keys and values of blocks b to b + 3 of a span: a warp has half a block.
+    auto load = [&](const Item& it, u32 b) {
+        u32 mine = it.end - it.begin, count = mine - b < 4 ? mine - b : 4;
+        c.wait(count * 2);
+        if (pair < count) {
+#pragma unroll
+            for (int j = 0; j < HEAD_DIM / 16; ++j) tile.k[j] = lds128(c.chunk_at(pair * 2) + half * 4096 + j * 512 + c.lane * 16);
+#pragma unroll
+            for (int j = 0; j < HEAD_DIM / 16; ++j) tile.v[j] = lds128(c.chunk_at(pair * 2 + 1) + j * 1024 + half * 512 + c.lane * 16);
+        }
+        c.release(count * 2, pair < count ? tile.seen() : 0);
+    };
     for (u32 k = 0; k < items; k += AT_ONCE) {
+        // The first blocks wait for the query in registers, and the ring has room for more.
+        load(item_at(m, step, k), 0);
         u32 who = c.warp / (GQA + 2), part = c.warp % (GQA + 2), kv0 = 0, kv1 = 0;
         bool ready = who < AT_ONCE && k + who < items;
         Item own = item_at(m, step, ready ? k + who : k);
@@ -156,20 +171,11 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
             for (int j = 0; j < 4; ++j) q[j] = n < GQA * 2 ? lds128(at + j * 64) : make_uint4(0, 0, 0, 0);
             Soft soft;
             soft.init();
-            u32 mine = it.end - it.begin, half = c.warp & 1;
+            u32 mine = it.end - it.begin;
 #pragma unroll 1
             for (u32 b = 0; b < mine; b += 4) {
-                u32 count = mine - b < 4 ? mine - b : 4, own = c.warp / 2;
-                Tile tile;
-                c.wait(count * 2);
-                if (own < count) {
-#pragma unroll
-                    for (int j = 0; j < HEAD_DIM / 16; ++j) tile.k[j] = lds128(c.chunk_at(own * 2) + half * 4096 + j * 512 + c.lane * 16);
-#pragma unroll
-                    for (int j = 0; j < HEAD_DIM / 16; ++j) tile.v[j] = lds128(c.chunk_at(own * 2 + 1) + j * 1024 + half * 512 + c.lane * 16);
-                }
-                c.release(count * 2, own < count ? tile.seen() : 0);
-                if (own < count) soft.add(tile, q, c.lane, (it.begin + b + own) * BLOCK_POSITIONS + half * 16, it.position);
+                if (i | b) load(it, b);
+                if (b + pair < mine) soft.add(tile, q, c.lane, (it.begin + b + pair) * BLOCK_POSITIONS + half * 16, it.position);
             }
             u32 h = c.lane & 3;
             if (h < GQA) {

@@ -82,10 +82,10 @@ __device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), 
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
 #pragma unroll
     for (u32 task = c.tid; task < OUT_ROWS / 4 * ROWS; task += CONSUMERS) {
+        // All loads together, also those of rows that are not there.
         u32 quad = task % (OUT_ROWS / 4), n = task / (OUT_ROWS / 4);
-        if (n >= count) continue;
         float4 v = total(side, n, quad * 4);
-        put2(c.p.link + WORD_SUM + (((u64)(which * ROWS + n) * KV_HEADS + c.group) * HIDDEN + c.member * OUT_ROWS + quad * 4) / 2,
+        if (n < count) put2(c.p.link + WORD_SUM + (((u64)(which * ROWS + n) * KV_HEADS + c.group) * HIDDEN + c.member * OUT_ROWS + quad * 4) / 2,
              pack24(v.x * HUGE, v.y * HUGE, epoch), pack24(v.z * HUGE, v.w * HUGE, epoch));
     }
 }
@@ -282,10 +282,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 squares.finish(c, m.factor, epoch, 5);
                 sync_consumers();
                 // Rows alternate: gate, up. A lane has two of them, two lanes a word.
-                for (u32 n = c.tid / 16; n < (count + 1) / 2 * 2; n += CONSUMERS / 16) {
-                    u32 quad = c.tid % 16;
+#pragma unroll
+                for (u32 first = 0; first < ROWS; first += CONSUMERS / 16) {
+                    u32 n = first + c.tid / 16, quad = c.tid % 16;
+                    if (n >= ROWS) continue;
                     float2 v = make_float2(0.f, 0.f);
-                    if (n < count && quad * 2 < MID_ROWS) {
+                    if (quad * 2 < MID_ROWS) {
                         float4 s = total(to, n, quad * 4);
                         float r = m.factor[n], a = s.x * r, b = s.z * r;
                         v.x = __fdividef(a, 1.f + exp2_fast(-1.4426950408889634f * a)) * (s.y * r);

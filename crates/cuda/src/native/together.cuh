@@ -162,8 +162,9 @@ template <int TILES, int STEPS> struct Weights {
     __device__ __forceinline__ void fetch(Ctx& c) {
         if (HELD) c.fetch<UNITS / 2>(w);
     }
-    // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH].
-    __device__ __forceinline__ static void tile(const Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first) {
+    // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH]. `after` is called when the weights
+    // are used no more.
+    template <class After> __device__ __forceinline__ static void tile(Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first, After after) {
         const int TOGETHER = NARROW < 2 ? NARROW : 2;
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
@@ -176,6 +177,7 @@ template <int TILES, int STEPS> struct Weights {
                     const uint4& v = x.b[t + i][s / 2];
                     mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
                 }
+            if (t + TOGETHER == NARROW) after();
             // Where sums have one buffer, others may still read those of the product before.
             if (SIDES == 1 && first && t == 0) sync_consumers();
 #pragma unroll
@@ -191,15 +193,16 @@ template <int TILES, int STEPS> struct Weights {
     __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x) {
         float* sums = side + c.warp * (ROWS * SUM_PITCH);
 #pragma unroll
-        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x, t == 0);
+        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x, t == 0, []() {});
 #pragma unroll 1
         for (int t = HELD; t < TILES; ++t) stream(c, sums, t, x, t == 0);
     }
-    // A tile whose weights are still in the ring.
+    // A tile whose weights are still in the ring. They are given back after the products, which wait for the loads anyway.
     __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, bool first) {
         uint4 u[STEPS];
-        c.fetch<STEPS / 2>(u);
-        tile(c, sums, t, u, x, first);
+        c.wait(STEPS / 2);
+        u32 seen = c.load<STEPS / 2>(u);
+        tile(c, sums, t, u, x, first, [&]() { c.release(STEPS / 2, seen); });
     }
 };
 

@@ -70,10 +70,12 @@ fn the_persistent_decoders_keep_everything_in_registers() {
         eprintln!("skipped: no NVRTC");
         return;
     };
-    let config = tilewright_gate::seeded::Preset::Qwen3Small.config();
+    use tilewright_gate::seeded::Preset;
+    let (config, large) = (Preset::Qwen3Small.config(), Preset::Qwen3Large.config());
     let mut options = options("sm_90a");
     options.push("--ptxas-options=-v".to_owned());
-    let texts = [false, true].map(|int8| crate::text::persistent(&config, int8));
+    let texts = [(&config, false), (&config, true), (&large, false)]
+        .map(|(config, int8)| crate::text::persistent(config, int8));
     let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows));
     for (index, text) in texts.iter().chain(&several).enumerate() {
         let (_, log) = compiler.cubin(text, "sm_90a", &options).unwrap();

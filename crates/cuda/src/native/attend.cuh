@@ -3,12 +3,24 @@
 // Keys and values of sixteen positions in registers: fragments of A, keys by rows of positions, values by rows of dims.
 struct Tile {
     uint4 k[HEAD_DIM / 16], v[HEAD_DIM / 16];
-    // Made of a word of each load.
-    __device__ __forceinline__ u32 seen() const {
-        u32 all = 0;
+    // Of the next `count` blocks of the ring, at most four, whose keys and values alternate, a warp has half a one: first its keys,
+    // then its values, after which the ring has its room back.
+    __device__ __forceinline__ void take_keys(Ctx& c, u32 count) {
+        c.wait(count * 2);
+        u32 n = c.warp / 2, at = c.chunk_at(n * 2) + (c.warp & 1) * 4096 + c.lane * 16;
+        if (n < count)
 #pragma unroll
-        for (int i = 0; i < HEAD_DIM / 16; ++i) all ^= k[i].w ^ v[i].w;
-        return all;
+            for (int i = 0; i < HEAD_DIM / 16; ++i) k[i] = lds128(at + i * 512);
+    }
+    __device__ __forceinline__ void take_values(Ctx& c, u32 count) {
+        u32 n = c.warp / 2, at = c.chunk_at(n * 2 + 1) + (c.warp & 1) * 512 + c.lane * 16, seen = 0;
+        if (n < count) {
+#pragma unroll
+            for (int i = 0; i < HEAD_DIM / 16; ++i) v[i] = lds128(at + i * 1024);
+#pragma unroll
+            for (int i = 0; i < HEAD_DIM / 16; ++i) seen ^= k[i].w ^ v[i].w;
+        }
+        c.release(count * 2, seen);
     }
 };
 
@@ -21,12 +33,16 @@ struct Soft {
 #pragma unroll
         for (int i = 0; i < HEAD_DIM / 16; ++i) o[i][0] = o[i][1] = o[i][2] = o[i][3] = 0.f;
     }
-    __device__ __forceinline__ void add(const Tile& t, const uint4 (&q)[4], u32 lane, u32 first, u32 end) {
+    // Scores of rows r and r + 8 of a tile; then what they are worth, from position `first` to `end`.
+    __device__ __forceinline__ static float2 scores(const Tile& t, const uint4 (&q)[4]) {
         float c[4] = {}, d[4] = {};
 #pragma unroll
         for (int i = 0; i < 4; ++i) { mma(c, t.k[i * 2], q[i].x, q[i].y); mma(d, t.k[i * 2 + 1], q[i].z, q[i].w); }
+        return make_float2((c[0] + d[0]) + (c[1] + d[1]), (c[2] + d[2]) + (c[3] + d[3]));
+    }
+    __device__ __forceinline__ void add(const Tile& t, float2 score, u32 lane, u32 first, u32 end) {
         u32 row = lane >> 2, quad = lane & 3, n = lane >> 2;
-        float a = (c[0] + d[0]) + (c[1] + d[1]), b = (c[2] + d[2]) + (c[3] + d[3]);
+        float a = score.x, b = score.y;
         bool va = first + row < end, vb = first + row + 8 < end;
         a = va ? a : -1e30f;
         b = vb ? b : -1e30f;
@@ -99,18 +115,12 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
     Tile tile;
     Soft soft;
     soft.init();
-    u32 at_lane = c.lane * 16, half = c.warp & 1;
-    // Blocks 4 g .. 4 g + 3 of this worker's: a warp has half a block. Keys and values alternate in the ring.
+    const u32 half = c.warp & 1;
+    // Blocks 4 g .. 4 g + 3 of this worker's.
     auto load = [&](u32 g) {
-        u32 count = mine - g * 4 < 4 ? mine - g * 4 : 4, n = c.warp / 2;
-        c.wait(count * 2);
-        if (n < count) {
-#pragma unroll
-            for (int i = 0; i < HEAD_DIM / 16; ++i) tile.k[i] = lds128(c.chunk_at(n * 2) + half * 4096 + i * 512 + at_lane);
-#pragma unroll
-            for (int i = 0; i < HEAD_DIM / 16; ++i) tile.v[i] = lds128(c.chunk_at(n * 2 + 1) + i * 1024 + half * 512 + at_lane);
-        }
-        c.release(count * 2, n < count ? tile.seen() : 0);
+        u32 count = mine - g * 4 < 4 ? mine - g * 4 : 4;
+        tile.take_keys(c, count);
+        tile.take_values(c, count);
     };
     if (mine) load(0);
     u32 kv0 = 0, kv1 = 0;
@@ -163,7 +173,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
     for (u32 g = 0; g * 4 < mine; ++g) {
         if (g) load(g);
         u32 n = g * 4 + c.warp / 2;
-        if (n < mine) soft.add(tile, q, c.lane, (begin + n * stride) * BLOCK_POSITIONS + half * 16, pos);
+        if (n < mine) soft.add(tile, Soft::scores(tile, q), c.lane, (begin + n * stride) * BLOCK_POSITIONS + half * 16, pos);
     }
     {
         // A warp that saw no position leaves what it left before, which then counts nothing.

@@ -32,16 +32,16 @@ typedef unsigned char u8;
 #endif
 // Cycles between a worker's own word and its first look for the others', by what is waited for.
 #ifndef HOLD_QKV
-#define HOLD_QKV (INT8 ? 600 : 800)
+#define HOLD_QKV (HIDDEN > 1024 ? 1200 : INT8 ? 600 : 800)
 #endif
 #ifndef HOLD_PART
-#define HOLD_PART (INT8 ? 600 : 800)
+#define HOLD_PART (HIDDEN > 1024 ? 1200 : INT8 ? 600 : 800)
 #endif
 #ifndef HOLD_MID
-#define HOLD_MID (INT8 ? 400 : 800)
+#define HOLD_MID (HIDDEN > 1024 ? 1200 : INT8 ? 400 : 800)
 #endif
 #ifndef HOLD_SUM
-#define HOLD_SUM (INT8 ? 800 : 1200)
+#define HOLD_SUM (INT8 ? 700 : 1200)
 #endif
 #ifndef WHOLE
 #define WHOLE 2     // blocks up to which every worker attends to all positions

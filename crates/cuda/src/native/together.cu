@@ -7,7 +7,10 @@
 // to workers of the same group. No row's arithmetic depends on another's.
 // Follows together.cuh and mates.cuh.
 #ifndef HOLD_SUMS
-#define HOLD_SUMS 800
+#define HOLD_SUMS 400
+#endif
+#ifndef HOLD_PRODUCT
+#define HOLD_PRODUCT (ROWS <= 8 ? 800 : 400)
 #endif
 #ifndef HOLD_Y
 #define HOLD_Y 1600
@@ -305,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 Weights<OUT_TILES, MID_STEPS> w;
                 Inputs<MID_STEPS> x;
                 w.fetch(c);
-                c.hold(HOLD_MID);
+                c.hold(HOLD_PRODUCT);
                 x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
                 float* to = sums + side * SUM_SIDE;
                 w.multiply(c, to, x);

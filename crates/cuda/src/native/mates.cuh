@@ -112,12 +112,15 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
     const Params& p = c.p;
     u32 items = m.items[step & 1], half = c.warp & 1, pair = c.warp / 2;
     Tile tile;
-    auto four = [](u32 left) { return left < 4 ? left : 4; };
-    for (u32 k = 0; k < items; k += AT_ONCE) {
-        // The first blocks wait for the query in registers, and the ring has room for more.
-        u32 count = four(m.end[step & 1][k] - m.begin[step & 1][k]);
+    // Blocks b to b + 3 of a span.
+    auto take = [&](const Item& it, u32 b) {
+        u32 left = it.end - it.begin - b, count = left < 4 ? left : 4;
         tile.take_keys(c, count);
         tile.take_values(c, count);
+    };
+    for (u32 k = 0; k < items; k += AT_ONCE) {
+        // The first blocks wait for the query in registers, and the ring has room for more.
+        take(item_at(m, step, k), 0);
         u32 who = c.warp / (GQA + 2), part = c.warp % (GQA + 2), kv0 = 0, kv1 = 0;
         bool ready = who < AT_ONCE && k + who < items;
         Item own = item_at(m, step, ready ? k + who : k);
@@ -163,17 +166,10 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
             Soft soft;
             soft.init();
             u32 mine = it.end - it.begin;
-            bool another = i + 1 < AT_ONCE && k + i + 1 < items;
-            u32 after = another ? m.end[step & 1][k + i + 1] - m.begin[step & 1][k + i + 1] : 0;
 #pragma unroll 1
-            for (u32 b = 0; b < mine || b == 0; b += 4) {
-                // Keys of the blocks that come next are taken once those of these are used, values likewise.
-                u32 next = four(b + 4 < mine ? mine - b - 4 : after);
-                float2 score = make_float2(0.f, 0.f);
-                if (b + pair < mine) score = Soft::scores(tile, q);
-                if (next) tile.take_keys(c, next);
-                if (b + pair < mine) soft.add(tile, score, c.lane, (it.begin + b + pair) * BLOCK_POSITIONS + half * 16, it.position);
-                if (next) tile.take_values(c, next);
+            for (u32 b = 0; b < mine; b += 4) {
+                if (i | b) take(it, b);
+                if (b + pair < mine) soft.add(tile, Soft::scores(tile, q), c.lane, (it.begin + b + pair) * BLOCK_POSITIONS + half * 16, it.position);
             }
             u32 h = c.lane & 3;
             if (h < GQA) {

@@ -1,6 +1,6 @@
 """Writes a Hugging Face directory of the Qwen3 or Llama family as GGUF, for llama.cpp.
 
-usage: write_gguf.py DIR OUT.gguf Q8_0|Q4_0|BF16
+usage: write_gguf.py DIR OUT.gguf Q8_0|Q4_0|BF16|F16|F32
 
 Every matrix gets the named type, the head included, so that both engines of a comparison hold the same things in the same
 number of bits. Vectors stay f32. No vocabulary is written: timing needs ids only.
@@ -12,6 +12,7 @@ import numpy as np
 
 ROWS = 4096  # quantised at once, to bound memory
 
+STORED = {"BF16": "<u2", "F16": "<f2", "F32": "<f4"}
 NAMES = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -28,7 +29,7 @@ NAMES = {
 
 
 def read_safetensors(path):
-    """name -> bf16 bits as u16, mapped from the file"""
+    """name -> values mapped from the file, bf16 as its bits"""
     with open(path, "rb") as f:
         length = int.from_bytes(f.read(8), "little")
         header = json.loads(f.read(length))
@@ -36,14 +37,14 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        assert entry["dtype"] == "BF16", f"{name} is {entry['dtype']}"
         start, _ = entry["data_offsets"]
-        tensors[name] = np.memmap(path, "<u2", "r", 8 + length + start, tuple(entry["shape"]))
+        tensors[name] = np.memmap(path, STORED[entry["dtype"]], "r", 8 + length + start, tuple(entry["shape"]))
     return tensors
 
 
-def f32(bits):
-    return (np.asarray(bits).astype("<u4") << 16).view("<f4")
+def f32(values):
+    values = np.asarray(values)
+    return (values.astype("<u4") << 16).view("<f4") if values.dtype == "<u2" else values.astype("<f4")
 
 
 def pair_neighbours(bits, heads):
@@ -72,7 +73,7 @@ def convert(folder, out, kind):
     writer.add_rope_freq_base(config["rope_theta"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_vocab_size(config["vocab_size"])
-    writer.add_file_type(gguf.LlamaFileType["MOSTLY_" + kind])
+    writer.add_file_type(gguf.LlamaFileType["ALL_F32" if kind == "F32" else "MOSTLY_" + kind])
     writer.add_tokenizer_model("none")
 
     kind = gguf.GGMLQuantizationType[kind]

@@ -64,7 +64,7 @@ pub use generation::Generation;
 pub use grammar::{Constraint, Grammar};
 pub use logits::Positions;
 pub use open::{DeviceRequest, OpenOptions, Source};
-pub use opening::resolve_plan;
+pub use opening::{open_resident, resolve_plan};
 pub use reasoning::{Parts, ReasoningSplitter};
 pub use reply::Reply;
 pub use request::{MAX_ALTERNATIVES, Request};

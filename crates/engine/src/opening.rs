@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
-use tilewright_backend::{DeviceKind, Plan, Progress};
+use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
 use tilewright_cpu::{CpuOptions, Host};
 use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
 
-use crate::{Engine, EngineParts, OpenOptions, Source, gpu, staged};
+use crate::{Cache, Engine, EngineParts, OpenOptions, Source, gpu, staged};
 
 /// What opening would decide, from facts alone: no weights are read and nothing is put on a device.
 ///
@@ -22,6 +22,24 @@ pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) 
         DeviceKind::Cpu => {
             tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
         }
+    }
+}
+
+/// Makes a checkpoint resident on the device of `kind`, without an engine around it: for measurement and proof.
+///
+/// # Errors
+/// Whatever is wrong with the options, the machine or the weights, by name.
+pub fn open_resident(
+    kind: DeviceKind,
+    checkpoint: &Checkpoint,
+    options: &OpenOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Box<dyn Resident>, Refusal> {
+    staged::check(kind, options)?;
+    match kind {
+        DeviceKind::Cuda(n) => gpu::open(n, checkpoint, options, progress),
+        DeviceKind::Metal | DeviceKind::Shim => staged::open(kind, checkpoint, options, progress),
+        DeviceKind::Cpu => tilewright_cpu::open(checkpoint, &cpu_options(options), progress),
     }
 }
 
@@ -47,19 +65,11 @@ impl Engine {
             .is_some()
             .then(|| Tokenizer::from_checkpoint(&checkpoint))
             .transpose()?;
-        let resident = match device.kind {
-            DeviceKind::Cuda(n) => gpu::open(n, &checkpoint, options, progress)?,
-            DeviceKind::Metal | DeviceKind::Shim => {
-                staged::open(device.kind, &checkpoint, options, progress)?
-            }
-            DeviceKind::Cpu => {
-                let mut cpu = cpu_options(options);
-                if source == Source::Embedded {
-                    cpu.cache = None;
-                }
-                tilewright_cpu::open(&checkpoint, &cpu, progress)?
-            }
-        };
+        let mut options = options.clone();
+        if source == Source::Embedded && device.kind == DeviceKind::Cpu {
+            options.cache = Cache::Off;
+        }
+        let resident = open_resident(device.kind, &checkpoint, &options, progress)?;
         let parts = EngineParts {
             device,
             tokenizer,

@@ -27,7 +27,7 @@ use folder::Folder;
 use survey::Survey;
 
 pub use digest::Digest;
-pub use embedded::HAS_EMBEDDED_MODEL;
+pub use embedded::{HAS_EMBEDDED_MODEL, embedded_files};
 pub(crate) use raw::Bytes;
 pub(crate) use survey::GENERATION_CONFIG;
 pub use texts::TemplateSource;

@@ -28,7 +28,7 @@ mod tensor;
 mod tokenizer;
 pub mod tolerance;
 
-pub use checkpoint::{Checkpoint, Digest, HAS_EMBEDDED_MODEL, TemplateSource};
+pub use checkpoint::{Checkpoint, Digest, HAS_EMBEDDED_MODEL, TemplateSource, embedded_files};
 pub use config::{Config, Family};
 pub use dtype::{StoredType, WeightFormat};
 pub use generation::GenerationConfig;

@@ -41,6 +41,25 @@ pub struct Greedy {
     pub margins: Vec<f64>,
 }
 
+/// A sequence of the reference that grows call by call.
+pub struct ReferenceSequence<'a> {
+    reference: &'a Reference,
+    past: Past,
+}
+
+impl ReferenceSequence<'_> {
+    /// Appends `ids`, each below `vocab`, and gives the logits of the last `rows` of them, `[rows, vocab]`.
+    pub fn extend(&mut self, ids: &[u32], rows: usize) -> Vec<f64> {
+        let x = self.reference.extend(&mut self.past, ids);
+        self.reference.head(&x[x.len() - rows * self.reference.config.hidden..])
+    }
+
+    /// Keys after norm and rotation, and values, of one KV head of one layer, each `[T, head_dim]`.
+    pub fn kv(&self, layer: usize, head: usize) -> (&[f64], &[f64]) {
+        (&self.past.k[layer][head], &self.past.v[layer][head])
+    }
+}
+
 /// Keys and values of the tokens seen so far: per layer, per key/value head, `[T, head_dim]`.
 struct Past {
     len: usize,
@@ -74,6 +93,11 @@ impl Reference {
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// An empty sequence.
+    pub fn sequence(&self) -> ReferenceSequence<'_> {
+        ReferenceSequence { reference: self, past: Past::new(&self.config) }
     }
 
     /// Runs `ids` from position 0 and keeps everything. Ids must be below `vocab`.
@@ -187,7 +211,7 @@ impl Reference {
 }
 
 /// The id of the largest logit (the lowest such id) and its lead over the next one.
-fn top(logits: &[f64]) -> (u32, f64) {
+pub fn top(logits: &[f64]) -> (u32, f64) {
     let (mut id, mut best, mut second) = (0, f64::NEG_INFINITY, f64::NEG_INFINITY);
     for (i, &logit) in (0u32..).zip(logits) {
         if logit > best {

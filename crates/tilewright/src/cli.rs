@@ -60,6 +60,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "tilewright selftest --device shim --only decode_norm --json",
         ],
     ),
+    (
+        "bench",
+        &[
+            "tilewright bench -m DIR --weights int8 --compare llama.cpp=VENV/bin/python",
+            "tilewright bench -p 512,2048 -n 128 -d 0,1024 --save report.json",
+            "tilewright bench end-to-end -m DIR --weights f32",
+            "tilewright bench audit reports",
+        ],
+    ),
     ("completions", &["tilewright completions bash"]),
 ];
 
@@ -71,6 +80,7 @@ pub(crate) enum Command {
     Serve(commands::serve::ServeArgs),
     Inspect(commands::inspect::InspectArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Bench(Box<commands::bench::BenchArgs>),
     #[cfg(any(feature = "cuda", feature = "metal"))]
     Selftest(commands::selftest::SelftestArgs),
     Perplexity(commands::perplexity::PerplexityArgs),
@@ -88,6 +98,7 @@ impl Command {
             Self::Serve(args) => args.output,
             Self::Inspect(args) => args.output,
             Self::Doctor(args) => args.output,
+            Self::Bench(args) => args.output(),
             #[cfg(any(feature = "cuda", feature = "metal"))]
             Self::Selftest(args) => args.output,
             Self::Perplexity(args) => args.output,
@@ -105,6 +116,7 @@ impl Command {
             Self::Serve(args) => commands::serve::run(args, console),
             Self::Inspect(args) => commands::inspect::run(args, console),
             Self::Doctor(args) => commands::doctor::run(args, console),
+            Self::Bench(args) => commands::bench::run(*args, console),
             #[cfg(any(feature = "cuda", feature = "metal"))]
             Self::Selftest(args) => commands::selftest::run(args, console),
             Self::Perplexity(args) => commands::perplexity::run(args, console),
@@ -117,7 +129,7 @@ impl Command {
 
 /// The whole command tree, environment variables included.
 pub(crate) fn command() -> clap::Command {
-    with_environment(Cli::command())
+    with_environment(Cli::command(), "")
 }
 
 /// Reads the command line and the environment.
@@ -133,16 +145,21 @@ pub(crate) fn asks_for_json() -> bool {
     std::env::args_os().any(|word| word == "--json") || environment::is_on("json")
 }
 
-/// Gives every flag of every command its environment variable, and every help its examples.
-fn with_environment(command: clap::Command) -> clap::Command {
-    let help = match examples(command.get_name()) {
+/// Gives every flag of every command its environment variable, and every help its examples. `path` is the command's name
+/// below the program's.
+fn with_environment(command: clap::Command, path: &str) -> clap::Command {
+    let help = match examples(path) {
         [] => AFTER_HELP.to_owned(),
         examples => format!("Examples:\n  {}\n\n{AFTER_HELP}", examples.join("\n  ")),
     };
-    command.mut_args(environment::with_variable).mut_subcommands(with_environment).after_help(help)
+    let below = |inner: clap::Command| {
+        let path = format!("{path} {}", inner.get_name());
+        with_environment(inner, path.trim())
+    };
+    command.mut_args(environment::with_variable).mut_subcommands(below).after_help(help)
 }
 
-/// The examples of a command.
+/// The examples of a command, by its full name.
 pub(crate) fn examples(command: &str) -> &'static [&'static str] {
     EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
 }

@@ -1,5 +1,6 @@
 //! One file per command. Each has its typed arguments and a function that carries it out.
 
+pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod convert;

@@ -8,6 +8,7 @@ mod format;
 mod logging;
 mod progress;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Value, json};
@@ -67,7 +68,7 @@ impl Console {
     }
 
     /// A bar for long work; hidden where nothing may be drawn.
-    pub(crate) fn bar(&self, what: &'static str) -> Bar {
+    pub(crate) fn bar(&self, what: impl Into<Cow<'static, str>>) -> Bar {
         Bar::new(self, what)
     }
 

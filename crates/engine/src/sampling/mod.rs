@@ -19,6 +19,7 @@ mod tokens;
 
 pub use resolve::SamplingDefaults;
 pub use sampler::Sampler;
+pub use scan::argmax;
 pub use settings::{Origin, Sampling, SamplingSet, Setting};
 pub use tokens::Tokens;
 

@@ -26,7 +26,7 @@ pub(crate) fn check_finite(logits: &[f32], step: usize) -> Result<(), Refusal> {
 }
 
 /// The index of the largest value, the lowest of equals; 0 for an empty slice. NaN is never the largest.
-pub(crate) fn argmax(values: &[f32]) -> usize {
+pub fn argmax(values: &[f32]) -> usize {
     let largest = max(values);
     values
         .chunks(BLOCK)

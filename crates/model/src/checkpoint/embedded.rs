@@ -43,6 +43,11 @@ impl Checkpoint {
     }
 }
 
+/// The files of the embedded model, by name; none in a build without them.
+pub fn embedded_files() -> &'static [(&'static str, &'static [u8])] {
+    FILES
+}
+
 /// The files of the embedded model.
 pub(crate) fn folder() -> Folder {
     let files = FILES.iter().map(|(name, bytes)| ((*name).to_owned(), Cow::Borrowed(*bytes)));

@@ -4,13 +4,39 @@
 pub(super) fn linear(x: &[f64], width: usize, w: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
     let (rows, outs) = (x.len() / width, w.len() / width);
     let mut y = vec![0.0; rows * outs];
-    for (o, w) in w.chunks_exact(width).enumerate() {
-        let bias = bias.map_or(0.0, |bias| bias[o]);
-        for (t, x) in x.chunks_exact(width).enumerate() {
-            y[t * outs + o] = dot(x, w) + bias;
+    // Threads share the outputs, which changes no sum; a small product is not worth one.
+    let share = outs.div_ceil(threads(rows * w.len()));
+    std::thread::scope(|scope| {
+        let part = |w: &[f64]| -> Vec<f64> {
+            w.chunks_exact(width).flat_map(|w| x.chunks_exact(width).map(|x| dot(x, w))).collect()
+        };
+        let mut parts = w.chunks(share * width);
+        let first = parts.next();
+        let others: Vec<_> = parts.map(|w| scope.spawn(move || part(w))).collect();
+        let mut place = |at: usize, sums: Vec<f64>| {
+            for (o, column) in sums.chunks_exact(rows).enumerate() {
+                let bias = bias.map_or(0.0, |bias| bias[at + o]);
+                for (t, sum) in column.iter().enumerate() {
+                    y[t * outs + at + o] = sum + bias;
+                }
+            }
+        };
+        first.into_iter().for_each(|w| place(0, part(w)));
+        for (i, other) in others.into_iter().enumerate() {
+            match other.join() {
+                Ok(sums) => place((i + 1) * share, sums),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
-    }
+    });
     y
+}
+
+/// How many threads a product of this many multiplications is shared by.
+fn threads(products: usize) -> usize {
+    const WORTH: usize = 1 << 20;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (products / WORTH).clamp(1, cores)
 }
 
 /// Sum of products, kept as four running sums so that one addition need not wait for the one before.

@@ -296,4 +296,22 @@ codes! {
         what "A part of the GPU waited past its deadline for another part."
         why "Waiting on would hang the GPU; the findings say who waited for what."
         remedy "Open the model again; make sure that no other program holds multiprocessors of the GPU.";
+
+    // 790–799: measurement.
+    790 GateFailed "gate_failed"
+        what "What is to be measured does not agree with the reference, or did not give the same tokens in every run."
+        why "A time of a wrong result means nothing: no timing is published."
+        remedy "See the failure report; report it with the output of `tilewright doctor`.";
+    791 ReportInvalid "report_invalid"
+        what "A benchmark report is not what its own raw trials, checks and hashes say."
+        why "A number that cannot be computed again from what stands beside it is not evidence."
+        remedy "Take the report as the benchmark wrote it, or run the benchmark again.";
+    792 PeerUnavailable "peer_unavailable"
+        what "The engine to compare with cannot be started here, or does not offer what is measured."
+        why "A comparison that leaves out what was asked for looks like one that was made."
+        remedy "Install it as bench/peers/README.md says and name its Python with --python.";
+    793 MeasuredChanged "measured_changed"
+        what "The program, its sources or the checkpoint changed while it was measured."
+        why "A report speaks of one program and one checkpoint."
+        remedy "Run the benchmark again while nothing is written.";
 }

@@ -1,5 +1,7 @@
 //! Progress bars, on a terminal only.
 
+use std::borrow::Cow;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tilewright_engine::{Progress, Stage};
 
@@ -10,7 +12,7 @@ pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
     /// A bar on this console; hidden where nothing may be drawn.
-    pub(super) fn new(console: &Console, what: &'static str) -> Self {
+    pub(super) fn new(console: &Console, what: impl Into<Cow<'static, str>>) -> Self {
         let target =
             if console.draws() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target).with_message(what);

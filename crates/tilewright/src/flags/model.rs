@@ -11,7 +11,7 @@ use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Sour
 use tilewright_model::WeightFormat;
 
 /// Flags about the model and the device.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Model and device")]
 pub(crate) struct ModelFlags {
     /// Checkpoint directory [default: the small story model inside the program]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod batch;
+mod bench;
 mod cache;
 mod chat;
 mod completions;

@@ -40,7 +40,7 @@ fn section(page: &mut String, name: &str, command: &Command) {
     let mut usage = command.clone();
     let usage = usage.render_usage().to_string();
     let _ = writeln!(page, "```text\n{}\n```", usage.trim_start_matches("Usage: ").trim());
-    let examples = examples(command.get_name());
+    let examples = examples(name);
     if !examples.is_empty() {
         let _ = writeln!(page, "\n```sh\n{}\n```", examples.join("\n"));
     }

@@ -1,0 +1,63 @@
+//! The gate: every place that has to be compared was, with every value, and passed.
+
+use crate::report::{Check, Point, Report, Workload};
+
+pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
+    let mut checks = report.checks.as_slice();
+    for workload in &report.workloads {
+        let points = workload.points();
+        for sequence in 0..workload.ids.len() {
+            let Some((mine, rest)) = checks.split_at_checked(points.len()) else {
+                faults.push(format!("{}: checks are missing", workload.name));
+                return;
+            };
+            checks = rest;
+            for (check, point) in mine.iter().zip(&points) {
+                if !fits(report, workload, sequence, check, point) {
+                    faults.push(format!(
+                        "{}, sequence {sequence}: the check at {} is not the one due at {}",
+                        workload.name, check.position, point.position
+                    ));
+                }
+                faults.extend(check.faults());
+            }
+        }
+    }
+    if !checks.is_empty() {
+        faults.push(format!("{} checks belong to no workload", checks.len()));
+    }
+    for peer in &report.peer_checks {
+        if !peer.passed() || peer.allowed > crate::peer::ALLOWED_RMS {
+            faults.push(format!("{}: its logits are those of another model", peer.arm));
+        }
+    }
+}
+
+/// Whether a check is of that place and compared every value there.
+fn fits(report: &Report, workload: &Workload, sequence: usize, check: &Check, point: &Point) -> bool {
+    let model = &report.model;
+    let place =
+        check.workload == workload.name && check.sequence == sequence && check.position == point.position;
+    let logits = match &check.logits {
+        Some(logits) => {
+            let known = |id: Option<u32>| id.is_some_and(|id| (id as usize) < model.vocab);
+            point.logits
+                && logits.values == model.vocab as u64
+                && known(check.chosen)
+                && known(check.reference)
+                && check
+                    .lead
+                    .is_some_and(|lead| (lead > 0.0) == (check.chosen != check.reference) && lead >= 0.0)
+        }
+        None => !point.logits,
+    };
+    let cache = match (&check.cache, point.cache) {
+        (Some(cache), Some(from)) => {
+            let values = model.layers * model.kv_heads * model.head_dim * (point.position - from);
+            cache.from == from && [cache.keys, cache.values].iter().all(|part| part.values == values as u64)
+        }
+        (None, None) => true,
+        _ => false,
+    };
+    place && logits && cache
+}

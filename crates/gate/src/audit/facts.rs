@@ -1,0 +1,108 @@
+//! Hashes, precision, arms, workloads, and that nothing tells where on a disk or by whom it was run.
+
+use std::collections::BTreeSet;
+
+use tilewright_model::tolerance::Tolerance;
+
+use crate::precision::{bits, tolerance};
+use crate::report::{Part, Precision, Report};
+use crate::stats::{RESAMPLES, SEED};
+
+pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
+    hashes(report, faults);
+    precision(report, faults);
+    arms(report, faults);
+    workloads(report, faults);
+    if let Ok(text) = report.json(false) {
+        let tells = ["\"/", "/home/", "/root/", "/Users/", ":\\\\"];
+        for word in tells.iter().filter(|word| text.contains(**word)) {
+            faults.push(format!("a path of the machine is in it ({word})"));
+        }
+    }
+    let method = &report.method;
+    if (method.resamples, method.seed) != (RESAMPLES, SEED) {
+        faults.push("intervals are of another number of draws or seed".to_owned());
+    }
+    if method.trials < 3 || method.warmups == 0 || method.includes.is_empty() || method.excludes.is_empty() {
+        faults
+            .push("three rounds, a warm-up, and what a time includes and excludes are the least".to_owned());
+    }
+}
+
+fn hashes(report: &Report, faults: &mut Vec<String>) {
+    let prints = &report.fingerprints;
+    for (name, hash) in prints.before.iter().chain(&prints.after) {
+        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if hash.len() != 64 || !hash.bytes().all(digit) {
+            faults.push(format!("hash of {name} is not 64 hexadecimal digits"));
+        }
+    }
+    if prints.before != prints.after {
+        faults.push("hashes before and after differ".to_owned());
+    }
+    if !prints.before.contains_key("binary") {
+        faults.push("no hash of the program".to_owned());
+    }
+    let ends = [".safetensors", ".gguf", ".blob"];
+    let weights = |name: &String| name.starts_with("checkpoint/") && ends.iter().any(|end| name.ends_with(end));
+    if !prints.before.keys().any(weights) {
+        faults.push("no hash of the weights".to_owned());
+    }
+}
+
+fn precision(report: &Report, faults: &mut Vec<String>) {
+    let p = &report.precision;
+    if p.label != Precision::label_of(&p.weights, &p.activations, &p.kv, &p.sums) {
+        faults.push("the precision's label is not that of its parts".to_owned());
+    }
+    let row = Tolerance::TABLE.iter().find(|row| row.name == p.tolerance);
+    let stated = row.is_some_and(|row| (row.rtol, row.atol) == (p.rtol, p.atol));
+    let due = tolerance(&p.weights, &p.activations, &p.kv);
+    if !stated || due.is_none_or(|(due, scaled)| (due.name, scaled) != (p.tolerance.as_str(), p.scaled)) {
+        faults.push("the tolerance is not that of the precision".to_owned());
+    }
+    // Groups at the ends of rows are padded, and vectors are kept too.
+    let least = bits(&p.weights) * report.model.matrix_elements() as f64 / 8.0;
+    let read = p.bytes_per_token as f64;
+    if !(read >= 0.999 * least && read <= 1.3 * least + 65_536.0) || p.weight_bytes < p.bytes_per_token {
+        faults.push(format!("{read} bytes a token are not those of {} weights", p.weights));
+    }
+    let element = if p.kv == "f32" { 4 } else { 2 };
+    let kv = 2 * report.model.layers * report.model.kv_heads * report.model.head_dim * element;
+    if p.kv_bytes_per_position != kv as u64 {
+        faults.push(format!("{} bytes a position are not those of {}", p.kv_bytes_per_position, p.kv));
+    }
+}
+
+fn arms(report: &Report, faults: &mut Vec<String>) {
+    let parts: Vec<Part> = report.arms.iter().map(|arm| arm.part).collect();
+    let count = |part| parts.iter().filter(|p| **p == part).count();
+    if parts.first() != Some(&Part::Candidate) || count(Part::Candidate) != 1 || count(Part::Control) != 1 {
+        faults.push("one candidate comes first, and it has one control".to_owned());
+    }
+    let names: BTreeSet<&str> = report.arms.iter().map(|arm| arm.name.as_str()).collect();
+    if names.len() != parts.len() {
+        faults.push("two arms have one name".to_owned());
+    }
+    if let Some(candidate) = report.arms.first()
+        && report.arms.iter().any(|arm| arm.part != Part::Peer && arm.precision != report.precision.label)
+    {
+        faults.push(format!("the precision of {} or its control is not the report's", candidate.name));
+    }
+}
+
+fn workloads(report: &Report, faults: &mut Vec<String>) {
+    let names: BTreeSet<&str> = report.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    if names.len() != report.workloads.len() || names.is_empty() {
+        faults.push("workloads have no names of their own".to_owned());
+    }
+    for workload in &report.workloads {
+        let whole = workload.ids.iter().all(|ids| ids.len() == workload.given_ids());
+        let known = workload.ids.iter().flatten().all(|id| (*id as usize) < report.model.vocab);
+        let shaped =
+            if workload.given { workload.steps == 1 && workload.prompt == 0 } else { workload.start() > 0 };
+        if !whole || !known || !shaped || workload.ids.is_empty() || workload.chunk == 0 {
+            faults.push(format!("{}: ids and lengths do not fit", workload.name));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A load against a server of a few lines, and reports that were altered.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use tilewright_model::Code;
+
+use super::*;
+
+fn settings() -> LoadSettings {
+    LoadSettings { requests: 12, rate: 400.0, prompt_tokens: 3, output_tokens: 2, seed: 5 }
+}
+
+/// A server that answers `requests` times, from the request counted `wrong` on with another text.
+fn server(requests: usize, wrong: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for index in 0..requests {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).unwrap();
+            let word = if index < wrong { "one" } else { "other" };
+            let body = if request[..length].starts_with(b"GET") {
+                "few lines 1".to_owned()
+            } else {
+                format!(
+                    "data: {{\"choices\":[{{\"text\":\"{word}\"}}]}}\n\ndata: {{\"choices\":[{{\"text\":\" two\"}}]}}\n\n\
+                     data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":2}}}}\n\ndata: [DONE]\n\n"
+                )
+            };
+            write!(stream, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{body}").unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn a_load_is_sent_when_it_is_due_and_its_report_holds_every_piece() {
+    let report = run(&server(1 + 8 + 12, 99), 96, settings(), &|_, _| ()).unwrap();
+    let times = report.times().unwrap();
+    assert_eq!(times.requests.len(), 12);
+    assert_eq!((times.summaries.first.count, times.summaries.between.count), (12, 12));
+    assert!(times.requests.is_sorted_by_key(|request| request.due_ns));
+    let read: LoadReport = serde_json::from_str(&report.json().unwrap()).unwrap();
+    read.audit().unwrap();
+    type Change = fn(&mut LoadReport, &mut LoadTimes);
+    let changes: [(&str, Change); 6] = [
+        ("asked alone", |_, times| times.requests[3].text = "0".repeat(64)),
+        ("requests are missing", |_, times| times.requests.truncate(11)),
+        ("not due when the seed says", |_, times| times.requests[2].due_ns += 5000),
+        ("cannot be", |_, times| times.requests[2].done_ns = 0),
+        ("do not follow", |_, times| times.summaries.first.p99 += 1),
+        ("another length", |report, _| report.settings.prompt_tokens += 1),
+    ];
+    for (said, change) in changes {
+        let mut altered = report.clone();
+        let mut times = report.times().unwrap().clone();
+        change(&mut altered, &mut times);
+        altered.outcome = LoadOutcome::Passed(times);
+        assert!(altered.audit().unwrap_err().to_string().contains("the seal does not fit"));
+        let refusal = altered.sealed().unwrap().audit().unwrap_err();
+        assert!(refusal.to_string().contains(said), "{said}: {refusal}");
+    }
+}
+
+#[test]
+fn another_reply_under_load_leaves_no_time() {
+    let report = run(&server(1 + 8 + 12, 15), 96, settings(), &|_, _| ()).unwrap();
+    assert_eq!(report.times().unwrap_err().code(), Code::GateFailed);
+    assert!(!report.json().unwrap().contains("_ns"));
+    report.audit().unwrap();
+}
+
+#[test]
+fn a_server_that_is_not_there_is_refused() {
+    let refusal = run("127.0.0.1:1", 96, settings(), &|_, _| ()).unwrap_err();
+    assert_eq!(refusal.code(), Code::ServerUnavailable);
+}
+
+#[test]
+fn percentiles_are_times_that_were_seen() {
+    let of = |count: u64| Percentiles::of((1..=count).rev().collect());
+    assert_eq!(of(100), Percentiles { count: 100, p50: 50, p90: 90, p99: 99, most: 100 });
+    assert_eq!(of(3), Percentiles { count: 3, p50: 2, p90: 3, p99: 3, most: 3 });
+    assert_eq!(of(0).most, 0);
+}
+
+#[test]
+fn requests_come_at_their_rate() {
+    let settings = LoadSettings { requests: 4000, rate: 50.0, ..settings() };
+    let due = arrivals(&settings);
+    let mean = *due.last().unwrap() as f64 / 1e9 / 3999.0;
+    assert!((mean * 50.0 - 1.0).abs() < 0.06, "{mean}");
+    assert_eq!(due, arrivals(&settings));
+}

@@ -1,0 +1,66 @@
+//! In what numbers a plan computes, and which row of the table of tolerances that calls for.
+
+use tilewright_backend::execution::Attention;
+use tilewright_backend::{Kernels, Plan};
+use tilewright_model::WeightFormat;
+use tilewright_model::tolerance::Tolerance;
+
+use crate::report::Precision;
+
+/// The row for a precision, and whether its errors are in units of the wanted values' root mean square; `None` for a
+/// precision that no plan has.
+///
+/// It follows from the names alone, so that a report cannot claim a precision and be held to another's tolerance.
+pub(crate) fn tolerance(weights: &str, activations: &str, kv: &str) -> Option<(Tolerance, bool)> {
+    Some(match (weights, activations, kv) {
+        ("int8" | "int4", ..) => (Tolerance::QUANTISED_STATE, true),
+        (_, "bf16", _) | (_, _, "bf16") => (Tolerance::BF16_STATE, false),
+        (_, "f16", _) => (Tolerance::F16_STATE, false),
+        (_, "f32", "f16") | (_, "f32, of attention f16", _) => (Tolerance::F16_CACHE, false),
+        (_, "f32", "f32") => (Tolerance::F32_STATE, false),
+        _ => return None,
+    })
+}
+
+/// Bits of a weight.
+pub(crate) fn bits(weights: &str) -> f64 {
+    match weights {
+        "int4" => 4.25,
+        "int8" => 8.125,
+        "bf16" | "f16" => 16.0,
+        _ => 32.0,
+    }
+}
+
+impl Precision {
+    /// The precision of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let quantised = matches!(plan.weights, WeightFormat::Int8 | WeightFormat::Int4);
+        let activations = match &plan.kernels {
+            Kernels::Cpu { .. } if quantised => "int8 in groups",
+            Kernels::Cpu { .. } => "f32",
+            Kernels::Cuda { hopper, persistent, .. } if *hopper || *persistent => "bf16",
+            Kernels::Cuda { .. } => "f32",
+            Kernels::Staged(staged) => match staged.attention() {
+                Some(Attention::Off) | None => "f32",
+                Some(_) => "f32, of attention f16",
+            },
+        };
+        let (weights, kv, sums) = (plan.weights.name(), plan.kv.to_string(), "f32");
+        let (row, scaled) = tolerance(weights, activations, &kv).unwrap_or((Tolerance::F32_STATE, false));
+        Self {
+            label: Self::label_of(weights, activations, &kv, sums),
+            weights: weights.to_owned(),
+            activations: activations.to_owned(),
+            kv,
+            sums: sums.to_owned(),
+            weight_bytes: plan.weight_bytes,
+            bytes_per_token: plan.bytes_per_token,
+            kv_bytes_per_position: plan.kv_bytes_per_position,
+            tolerance: row.name.to_owned(),
+            rtol: row.rtol,
+            atol: row.atol,
+            scaled,
+        }
+    }
+}

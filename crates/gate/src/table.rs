@@ -1,0 +1,227 @@
+//! A report as a table: Markdown or CSV, a row for each workload and metric.
+
+use std::fmt::Write;
+
+use tilewright_model::{Code, Finding, Refusal};
+
+use crate::report::{Comparison, Measured, Metric, Outcome, Passed, Report, Summary};
+
+#[cfg(test)]
+mod tests;
+
+impl Report {
+    /// Everything timed.
+    ///
+    /// # Errors
+    /// `gate_failed` with everything that was wrong, of a report of a failure.
+    pub fn times(&self) -> Result<&Passed, Refusal> {
+        match &self.outcome {
+            Outcome::Passed(passed) => Ok(passed),
+            Outcome::Failed(failure) => {
+                let finding =
+                    |what: &String| Finding::new(&failure.stage, "agreement with the reference", what);
+                Err(Refusal::with_findings(Code::GateFailed, failure.what.iter().map(finding).collect()))
+            }
+        }
+    }
+}
+
+/// A row of the table.
+struct Row<'a> {
+    measured: &'a Measured,
+    metric: Metric,
+    ours: &'a Summary,
+    peers: Vec<(&'a Summary, &'a Comparison)>,
+}
+
+fn rows<'a>(report: &'a Report, passed: &'a Passed) -> Vec<Row<'a>> {
+    let Some(candidate) = report.arms.first() else { return Vec::new() };
+    let mut rows = Vec::new();
+    for measured in &passed.measured {
+        for ours in measured.summaries.iter().filter(|summary| summary.arm == candidate.name) {
+            let of = |comparison: &'a Comparison| {
+                let peer = measured.summary(&comparison.peer, comparison.metric)?;
+                (comparison.metric == ours.metric).then_some((peer, comparison))
+            };
+            let peers = measured.comparisons.iter().filter_map(of).collect();
+            rows.push(Row { measured, metric: ours.metric, ours, peers });
+        }
+    }
+    rows
+}
+
+/// Tokens a second with three or four digits.
+pub fn rate(rate: f64) -> String {
+    match rate {
+        rate if rate < 100.0 => format!("{rate:.2}"),
+        rate if rate < 1000.0 => format!("{rate:.1}"),
+        rate => format!("{rate:.0}"),
+    }
+}
+
+/// Nanoseconds in a unit that suits them.
+pub fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.3} s", ns / 1e9),
+    }
+}
+
+/// The table in Markdown, with what was measured above it and what may be said below.
+///
+/// # Errors
+/// `gate_failed` of a report of a failure.
+pub fn markdown(report: &Report) -> Result<String, Refusal> {
+    let passed = report.times()?;
+    let mut page = String::new();
+    let arms: Vec<String> =
+        report.arms.iter().map(|arm| format!("{} ({})", arm.version, arm.precision)).skip(2).collect();
+    let _ = writeln!(
+        page,
+        "{}, {}, on {} ({}, {} threads), {} rounds; {}.",
+        report.model.name,
+        report.precision.label,
+        report.method.device,
+        report.method.kernels,
+        report.method.threads,
+        report.method.trials,
+        if arms.is_empty() { "no peer".to_owned() } else { format!("beside {}", arms.join("; ")) },
+    );
+    for absent in &report.absent {
+        let _ = writeln!(page, "Absent: {} ({}).", absent.name, absent.reason);
+    }
+    let _ = writeln!(page);
+    let peers: Vec<&str> = report.arms.iter().skip(2).map(|arm| arm.name.as_str()).collect();
+    let mut head = "| test | what | tilewright, tok/s | median time (least to most) |".to_owned();
+    for peer in &peers {
+        let _ = write!(head, " {peer}, tok/s | ratio (95 %) |");
+    }
+    let _ = writeln!(page, "{head} noise |\n|{}", " --- |".repeat(5 + 2 * peers.len()));
+    for row in rows(report, passed) {
+        let Summary { median, least, most, .. } = row.ours;
+        let _ = write!(
+            page,
+            "| {} | {} | {} | {} ({} to {}) |",
+            row.measured.workload,
+            row.metric,
+            rate(row.ours.rate),
+            time(median.at),
+            time(*least),
+            time(*most),
+        );
+        for (peer, comparison) in &row.peers {
+            let ratio = comparison.median_of_ratios;
+            let _ = write!(
+                page,
+                " {} | {:.2} ({:.2} to {:.2}) |",
+                rate(peer.rate),
+                ratio.at,
+                ratio.low,
+                ratio.high
+            );
+        }
+        let noise = row.measured.noise.iter().find(|noise| noise.metric == row.metric);
+        let _ = writeln!(page, " {} |", noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise)));
+    }
+    let headlines: Vec<String> = passed
+        .measured
+        .iter()
+        .flat_map(|measured| {
+            measured.comparisons.iter().map(|c| format!("- {}, {}", measured.workload, c.headline))
+        })
+        .collect();
+    if !headlines.is_empty() {
+        let _ = write!(page, "\n{}\n", headlines.join("\n"));
+    }
+    if let Some(selection) = &passed.selection {
+        let _ = write!(page, "\nChunk {}, chosen on the tuning document.\n", selection.chunk);
+    }
+    Ok(page)
+}
+
+/// One table of several reports, by their paths: what was timed beside a peer, and what failed.
+pub fn overview(reports: &[(&str, &Report)]) -> String {
+    let mut page = String::from(
+        "| model, weights, KV | machine | test | tilewright, tok/s | beside | tok/s | ratio (95 %) | noise |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for (path, report) in reports {
+        let link = path.trim_end_matches("json");
+        let precision = &report.precision;
+        let model = format!("{}, {}, {}", report.model.name, precision.weights, precision.kv);
+        let machine = &report.machine.class;
+        let Some(passed) = report.passed() else {
+            let _ = writeln!(
+                page,
+                "| [{model}]({link}json) | {machine} | {} failed the gate: no times | | | | | |",
+                report.program
+            );
+            continue;
+        };
+        for row in rows(report, passed) {
+            let noise = row.measured.noise.iter().find(|noise| noise.metric == row.metric);
+            let noise = noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise));
+            let test = format!("{} {}", row.measured.workload, row.metric);
+            let ours = rate(row.ours.rate);
+            for (peer, comparison) in &row.peers {
+                let ratio = comparison.median_of_ratios;
+                let _ = writeln!(
+                    page,
+                    "| [{model}]({link}md) | {machine} | {test} | {ours} | {} | {} | {:.2} ({:.2} to {:.2}) | {noise} |",
+                    comparison.peer,
+                    rate(peer.rate),
+                    ratio.at,
+                    ratio.low,
+                    ratio.high
+                );
+            }
+            if row.peers.is_empty() {
+                let _ =
+                    writeln!(page, "| [{model}]({link}md) | {machine} | {test} | {ours} | – | | | {noise} |");
+            }
+        }
+    }
+    page
+}
+
+/// The table as CSV, one line for each arm, workload and metric; times in nanoseconds.
+///
+/// # Errors
+/// `gate_failed` of a report of a failure.
+pub fn csv(report: &Report) -> Result<String, Refusal> {
+    let passed = report.times()?;
+    let mut page = String::from(
+        "model,weights,device,threads,test,what,arm,trials,median_ns,low_ns,high_ns,least_ns,most_ns,tokens_per_second\n",
+    );
+    for measured in &passed.measured {
+        for summary in &measured.summaries {
+            let cells = [
+                report.model.name.clone(),
+                report.precision.weights.clone(),
+                report.method.device.clone(),
+                report.method.threads.to_string(),
+                measured.workload.clone(),
+                summary.metric.to_string(),
+                summary.arm.clone(),
+                summary.trials.to_string(),
+                summary.median.at.to_string(),
+                summary.median.low.to_string(),
+                summary.median.high.to_string(),
+                summary.least.to_string(),
+                summary.most.to_string(),
+                summary.rate.to_string(),
+            ];
+            let _ = writeln!(page, "{}", cells.map(|cell| quoted(&cell)).join(","));
+        }
+    }
+    Ok(page)
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}

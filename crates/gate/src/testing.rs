@@ -1,0 +1,191 @@
+//! A small model, a run of the benchmark over it, and a device that can be made wrong.
+
+use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_cpu::CpuOptions;
+use tilewright_model::{Checkpoint, Config, Family, Refusal, WeightFormat};
+
+use crate::bench::{Phases, Settings, Subject, run};
+use crate::report::{Report, Workload};
+use crate::seeded::{small, write};
+
+/// A checkpoint of two layers, in a folder that lives as long as it.
+pub(crate) struct Small {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) checkpoint: Checkpoint,
+}
+
+impl Small {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { vocab: 96, ..small(Family::Qwen3) };
+        write(&config, 7, folder.path(), &mut |_| {}).unwrap();
+        let checkpoint = Checkpoint::open(folder.path()).unwrap();
+        Self { folder, checkpoint }
+    }
+
+    pub(crate) fn open(&self, weights: WeightFormat, chunk: usize) -> Box<dyn Resident> {
+        let options = CpuOptions {
+            weights: Some(weights),
+            threads: Some(1),
+            context: Some(600),
+            prefill_chunk: Some(chunk),
+            ..CpuOptions::default()
+        };
+        tilewright_cpu::open(&self.checkpoint, &options, &mut |_| ()).unwrap()
+    }
+
+    /// A report of `workloads`, of a device that is wrong in `fault`, if it is.
+    pub(crate) fn report(
+        &self,
+        weights: WeightFormat,
+        fault: Option<Fault>,
+        phases: Phases<'_>,
+    ) -> Result<Report, Refusal> {
+        let plan = self.open(weights, 32).plan().clone();
+        let mut open = |chunk| {
+            let model = self.open(weights, chunk);
+            Ok(match fault {
+                None => model,
+                Some(fault) => Box::new(Faulty { model, fault, calls: 0 }) as Box<dyn Resident>,
+            })
+        };
+        let subject = Subject {
+            name: "small".to_owned(),
+            checkpoint: &self.checkpoint,
+            folder: Some(self.folder.path()),
+            plan,
+            reason: "asked for".to_owned(),
+            open: &mut open,
+        };
+        let settings = Settings {
+            program: "bench".to_owned(),
+            trials: 3,
+            warmups: 1,
+            ceilings: false,
+            remarks: Vec::new(),
+        };
+        run(subject, Vec::new(), Vec::new(), &settings, phases, &mut |_| ())
+    }
+}
+
+/// A workload over ids that differ from sequence to sequence.
+pub(crate) fn workload(name: &str, [depth, prompt, steps, sequences]: [usize; 4], given: bool) -> Workload {
+    let count = depth + prompt + usize::from(given);
+    let ids =
+        |sequence: usize| (0..count).map(|i| ((11 + 37 * i + 5 * (sequence % 2)) % 96) as u32).collect();
+    Workload {
+        name: name.to_owned(),
+        depth,
+        prompt,
+        steps,
+        given,
+        chunk: 32,
+        source: "synthetic".to_owned(),
+        ids: (0..sequences).map(ids).collect(),
+    }
+}
+
+/// One of each kind of workload.
+pub(crate) fn workloads() -> Phases<'static> {
+    let first = vec![
+        workload("pp40", [0, 40, 0, 1], false),
+        workload("tg4 @ d8", [8, 0, 4, 1], false),
+        workload("8/4", [0, 8, 3, 1], false),
+        workload("context 0", [0, 0, 1, 1], true),
+        workload("context 16", [16, 0, 1, 1], true),
+        workload("batch 3", [4, 0, 3, 3], false),
+    ];
+    Phases { first, second: None }
+}
+
+/// What a device may get wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// One logit of every row.
+    Logit,
+    /// A logit that is no number.
+    NotANumber,
+    /// One key of the last layer.
+    Key,
+    /// One value of the first layer.
+    Value,
+    /// After so many calls, the token chosen.
+    LaterToken(usize),
+}
+
+struct Faulty {
+    model: Box<dyn Resident>,
+    fault: Fault,
+    calls: usize,
+}
+
+impl Faulty {
+    fn spoil(&mut self, logits: &mut [f32]) {
+        self.calls += 1;
+        match self.fault {
+            Fault::Logit => logits[17] += 0.01,
+            Fault::NotANumber => logits[17] = f32::NAN,
+            Fault::LaterToken(calls) if self.calls > calls => logits[17] = 1e3,
+            _ => {}
+        }
+    }
+}
+
+impl Resident for Faulty {
+    fn config(&self) -> &Config {
+        self.model.config()
+    }
+
+    fn plan(&self) -> &Plan {
+        self.model.plan()
+    }
+
+    fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
+        self.model.create(positions)
+    }
+
+    fn release(&mut self, sequence: Sequence) {
+        self.model.release(sequence);
+    }
+
+    fn len(&self, sequence: Sequence) -> usize {
+        self.model.len(sequence)
+    }
+
+    fn truncate(&mut self, sequence: Sequence, len: usize) {
+        self.model.truncate(sequence, len);
+    }
+
+    fn prefill(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        logits: LogitSink<'_>,
+        cancel: &Cancel,
+    ) -> Result<(), Refusal> {
+        match logits {
+            LogitSink::Last(last) => {
+                self.model.prefill(sequence, tokens, LogitSink::Last(&mut *last), cancel)?;
+                self.spoil(last);
+                Ok(())
+            }
+            other => self.model.prefill(sequence, tokens, other, cancel),
+        }
+    }
+
+    fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        self.model.decode(steps, logits)?;
+        self.spoil(logits);
+        Ok(())
+    }
+
+    fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
+        let (mut keys, mut values) = self.model.copy_kv(sequence, layer);
+        match self.fault {
+            Fault::Key if layer == 1 => keys[3] += 0.05,
+            Fault::Value if layer == 0 => values[3] += 0.05,
+            _ => {}
+        }
+        (keys, values)
+    }
+}

@@ -1,0 +1,289 @@
+//! The gate: what is about to be timed, compared with the float64 reference by the same calls that will be timed.
+//!
+//! The reference shares no arithmetic with a device. Of int8 and int4 weights it takes the rounded values as they are
+//! held, since rounding weights is what those formats are; everything after that is its own.
+
+use std::ops::Range;
+
+use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_cpu::matmul::Matrix;
+use tilewright_cpu::pool::Pool;
+use tilewright_cpu::simd::Isa;
+use tilewright_engine::sampling::argmax;
+use tilewright_model::reference::{Reference, ReferenceSequence, top};
+use tilewright_model::tolerance::Tolerance;
+use tilewright_model::{Checkpoint, Refusal, StoredType, WeightFormat};
+
+use crate::precision::tolerance;
+use crate::report::{CacheCheck, Check, Compared, Point, Precision, Workload, rms};
+
+#[cfg(test)]
+mod tests;
+
+/// The reference of a checkpoint, its matrices as `plan` holds them.
+///
+/// # Errors
+/// `non_finite_weight`.
+pub fn reference(checkpoint: &Checkpoint, plan: &Plan) -> Result<Reference, Refusal> {
+    let lossless = |stored| match plan.weights {
+        WeightFormat::F32 => true,
+        WeightFormat::Bf16 => stored == StoredType::Bf16,
+        WeightFormat::F16 => stored == StoredType::F16,
+        WeightFormat::Int8 | WeightFormat::Int4 => false,
+    };
+    let (pool, isa) = (Pool::new(plan.threads.max(1)), Isa::detect());
+    let parameters = checkpoint.parameters().try_map(|_, tensor| {
+        if tensor.shape.len() == 1 || lossless(tensor.stored) {
+            return tensor.to_f64();
+        }
+        let (rows, cols) = (tensor.rows(), tensor.row_len());
+        let read = |rows: Range<usize>, out: &mut [f32]| tensor.rows_f32(rows, out);
+        let matrix = Matrix::pack(&pool, isa, plan.weights, (rows, cols), &read)?;
+        let mut row = vec![0.0; cols];
+        let mut values = Vec::with_capacity(tensor.elements());
+        for index in 0..rows {
+            matrix.row_f32(index, &mut row);
+            values.extend(row.iter().map(|w| f64::from(*w)));
+        }
+        Ok(values)
+    })?;
+    Ok(Reference::from_parts(checkpoint.config().clone(), parameters))
+}
+
+/// The id of the greatest logit, the lowest of equals.
+pub(crate) fn greatest(logits: &[f32]) -> u32 {
+    argmax(logits) as u32
+}
+
+/// What a workload's comparison found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// In order: sequence by sequence, position by position.
+    pub checks: Vec<Check>,
+    /// What is wrong; empty when the gate is passed.
+    pub faults: Vec<String>,
+}
+
+/// Sequences of the same ids, which the reference runs once.
+struct Group<'a> {
+    ids: &'a [u32],
+    truth: ReferenceSequence<'a>,
+    /// The reference's logits of the prompt positions that are compared.
+    prompt: Vec<f64>,
+    members: Vec<usize>,
+}
+
+/// Compares `model` on `workload` with `reference` at every point of the workload.
+///
+/// # Errors
+/// Whatever the device refuses.
+pub fn validate(
+    model: &mut dyn Resident,
+    reference: &Reference,
+    precision: &Precision,
+    workload: &Workload,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Checked, Refusal> {
+    let (row, scaled) = tolerance(&precision.weights, &precision.activations, &precision.kv)
+        .unwrap_or((Tolerance::F32_STATE, false));
+    let judge = Judge { workload, tolerance: row, scaled, vocab: model.config().vocab };
+    let points = workload.points();
+    let total = points.len() * workload.ids.len();
+    let (start, count) = (workload.start(), workload.ids.len());
+
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (member, ids) in workload.ids.iter().enumerate() {
+        match groups.iter_mut().find(|group| group.ids == ids) {
+            Some(group) => group.members.push(member),
+            None => {
+                let mut truth = reference.sequence();
+                let rows = points.iter().filter(|point| point.position <= start && point.logits).count();
+                let prompt = if start > 0 { truth.extend(&ids[..start], rows) } else { Vec::new() };
+                groups.push(Group { ids, truth, prompt, members: vec![member] });
+            }
+        }
+    }
+
+    let mut sequences = Vec::with_capacity(count);
+    let mut checks: Vec<Vec<Check>> = vec![Vec::new(); count];
+    let mut tokens = vec![0; count];
+    for group in &groups {
+        for &member in &group.members {
+            let sequence = model.create(workload.room())?;
+            sequences.push((member, sequence));
+            checks[member] = judge.prompt(model, sequence, member, group, &points)?;
+            tokens[member] = match workload.given {
+                true => group.ids[start],
+                false => checks[member].last().and_then(|check| check.chosen).unwrap_or(0),
+            };
+            progress(checks.iter().map(Vec::len).sum(), total);
+        }
+    }
+    sequences.sort_unstable();
+    let sequences: Vec<Sequence> = sequences.into_iter().map(|(_, sequence)| sequence).collect();
+
+    let mut faults: Vec<String> = checks.iter().flatten().flat_map(Check::faults).collect();
+    let mut logits = vec![0.0; count * judge.vocab];
+    for point in points.iter().filter(|point| point.position > start) {
+        if !faults.is_empty() {
+            break;
+        }
+        step(model, &sequences, &tokens, &mut logits)?;
+        for group in &mut groups {
+            let token = tokens[group.members[0]];
+            if group.members.iter().any(|member| tokens[*member] != token) {
+                faults.push(format!("{}: sequences of the same ids chose different tokens", workload.name));
+                break;
+            }
+            let want = group.truth.extend(&[token], 1);
+            for &member in &group.members {
+                let got = &logits[member * judge.vocab..][..judge.vocab];
+                let cache = judge.cache(model, sequences[member], &group.truth, point);
+                let check = judge.check(member, point, Some((got, &want)), cache);
+                faults.extend(check.faults());
+                tokens[member] = check.chosen.unwrap_or(0);
+                checks[member].push(check);
+            }
+        }
+        progress(checks.iter().map(Vec::len).sum(), total);
+    }
+    sequences.iter().for_each(|sequence| model.release(*sequence));
+    Ok(Checked { checks: checks.concat(), faults })
+}
+
+/// One token for each sequence, by the path that will be timed.
+pub(crate) fn step(
+    model: &mut dyn Resident,
+    sequences: &[Sequence],
+    tokens: &[u32],
+    logits: &mut [f32],
+) -> Result<(), Refusal> {
+    let steps: Vec<Step> =
+        sequences.iter().zip(tokens).map(|(&sequence, &token)| Step { sequence, token }).collect();
+    if steps.len() == 1 { model.decode(&steps, logits) } else { model.decode_together(&steps, logits) }
+}
+
+/// What a comparison needs besides the two sides.
+struct Judge<'a> {
+    workload: &'a Workload,
+    tolerance: Tolerance,
+    scaled: bool,
+    vocab: usize,
+}
+
+impl Judge<'_> {
+    /// Takes in a sequence's first tokens piece by piece and compares at every point on the way.
+    fn prompt(
+        &self,
+        model: &mut dyn Resident,
+        sequence: Sequence,
+        member: usize,
+        group: &Group<'_>,
+        points: &[Point],
+    ) -> Result<Vec<Check>, Refusal> {
+        let mut checks = Vec::new();
+        let mut want = group.prompt.chunks_exact(self.vocab);
+        // Rows of the piece since the last point with a comparison of the cache.
+        let mut from = 0;
+        let mut waiting: Vec<&Point> = Vec::new();
+        for point in points.iter().filter(|point| point.position <= self.workload.start()) {
+            waiting.push(point);
+            if point.cache.is_none() {
+                continue;
+            }
+            let piece = &group.ids[from..point.position];
+            let mut rows: Vec<Vec<f32>> = Vec::new();
+            let wanted: Vec<usize> =
+                waiting.iter().filter(|point| point.logits).map(|point| point.position - from - 1).collect();
+            let mut keep = |row: usize, logits: &[f32]| {
+                if wanted.contains(&row) {
+                    rows.push(logits.to_vec());
+                }
+            };
+            let cancel = Cancel::default();
+            match wanted.as_slice() {
+                [] => model.prefill(sequence, piece, LogitSink::None, &cancel)?,
+                [last] if last + 1 == piece.len() => {
+                    let mut logits = vec![0.0; self.vocab];
+                    model.prefill(sequence, piece, LogitSink::Last(&mut logits), &cancel)?;
+                    rows.push(logits);
+                }
+                _ => model.prefill(sequence, piece, LogitSink::Each(&mut keep), &cancel)?,
+            }
+            let mut rows = rows.iter();
+            for point in waiting.drain(..) {
+                let logits = if point.logits { rows.next().zip(want.next()) } else { None };
+                let cache = self.cache(model, sequence, &group.truth, point);
+                checks.push(self.check(
+                    member,
+                    point,
+                    logits.map(|(got, want)| (got.as_slice(), want)),
+                    cache,
+                ));
+            }
+            from = point.position;
+        }
+        Ok(checks)
+    }
+
+    /// Keys and values of every layer, where the point asks for them.
+    fn cache(
+        &self,
+        model: &dyn Resident,
+        sequence: Sequence,
+        truth: &ReferenceSequence<'_>,
+        point: &Point,
+    ) -> Option<CacheCheck> {
+        let from = point.cache?;
+        let (layers, heads, width) =
+            (model.config().layers, model.config().kv_heads, model.config().head_dim);
+        let range = from * width..point.position * width;
+        let mut check = CacheCheck { from, keys: Compared::NONE, values: Compared::NONE };
+        for layer in 0..layers {
+            let (keys, values) = model.copy_kv(sequence, layer);
+            let got = |all: &[f32]| -> Vec<f32> {
+                all.chunks_exact(point.position * width)
+                    .flat_map(|head| &head[range.clone()])
+                    .copied()
+                    .collect()
+            };
+            let (mut want_keys, mut want_values) = (Vec::new(), Vec::new());
+            for (keys, values) in (0..heads).map(|head| truth.kv(layer, head)) {
+                want_keys.extend_from_slice(&keys[range.clone()]);
+                want_values.extend_from_slice(&values[range.clone()]);
+            }
+            let of = |got: &[f32], want: &[f64]| Compared::of(got, want, self.tolerance, self.scaled);
+            check.keys = check.keys.and(of(&got(&keys), &want_keys));
+            check.values = check.values.and(of(&got(&values), &want_values));
+        }
+        Some(check)
+    }
+
+    fn check(
+        &self,
+        member: usize,
+        point: &Point,
+        logits: Option<(&[f32], &[f64])>,
+        cache: Option<CacheCheck>,
+    ) -> Check {
+        let mut check = Check {
+            workload: self.workload.name.clone(),
+            sequence: member,
+            position: point.position,
+            logits: None,
+            chosen: None,
+            reference: None,
+            lead: None,
+            cache,
+        };
+        if let Some((got, want)) = logits {
+            let (chosen, (reference, _)) = (greatest(got), top(want));
+            let unit = if self.scaled { rms(want) } else { 1.0 };
+            check.logits = Some(Compared::of(got, want, self.tolerance, self.scaled));
+            check.chosen = Some(chosen);
+            check.reference = Some(reference);
+            check.lead = Some((want[reference as usize] - want[chosen as usize]) / unit);
+        }
+        check
+    }
+}

@@ -1,0 +1,65 @@
+//! `bench`: a report that passes its audit, an altered one that does not, and what is refused.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::tilewright;
+
+#[test]
+fn a_report_is_written_once_passes_its_audit_and_fails_it_when_a_trial_is_altered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.json");
+    let place = path.display().to_string();
+    let line = [
+        "bench",
+        "end-to-end",
+        "--prompt-lengths",
+        "6",
+        "--output-lengths",
+        "3",
+        "--trials",
+        "3",
+        "--warmups",
+        "1",
+        "--no-ceilings",
+        "-t",
+        "2",
+        "--compare",
+        "candle=/no/such/program",
+        "--json",
+        "--save",
+        &place,
+    ];
+    let object = tilewright(&line).expect_code(0).json();
+    assert_eq!(object["model"]["name"], "stories-qwen3");
+    assert_eq!(object["workloads"][0]["name"], "6/3");
+    assert_eq!(object["absent"][0]["name"], "candle");
+    let trials = object["outcome"]["passed"]["measured"][0]["trials"].as_array().unwrap().len();
+    assert_eq!(trials, 3 * 2, "ours and its control, three rounds");
+    assert_eq!(serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap(), object);
+    assert!(folder.path().join("report.html").is_file() && folder.path().join("report.md").is_file());
+    assert_eq!(tilewright(&line).refusal()["code"], "output_exists");
+
+    let sound = tilewright(&["bench", "audit", &place]).expect_code(0);
+    assert!(sound.stdout.contains("sound"), "{}", sound.stdout);
+    let mut altered = object;
+    let ns = &mut altered["outcome"]["passed"]["measured"][0]["trials"][0]["prompt_ns"];
+    *ns = (ns.as_u64().unwrap() / 2).into();
+    fs::write(&path, altered.to_string()).unwrap();
+    let refusal = tilewright(&["bench", "audit", &place, "--json"]).refusal();
+    assert_eq!(refusal["code"], "report_invalid");
+    assert!(refusal["findings"].to_string().contains("do not follow from the trials"), "{refusal}");
+}
+
+#[test]
+fn lengths_that_cannot_be_measured_are_refused() {
+    let none = tilewright(&["bench", "-p", "0", "-n", "0", "--json"]).refusal();
+    assert_eq!(none["code"], "request_invalid");
+    let long = tilewright(&["bench", "-p", "2000", "-n", "0", "--json"]).refusal();
+    assert_eq!(long["code"], "device_option_invalid");
+    let short = tilewright(&["bench", "-p", "64", "-c", "32", "--json"]).refusal();
+    assert_eq!(short["code"], "context_full");
+    tilewright(&["bench", "--compare", "another"]).expect_code(2);
+    tilewright(&["bench", "--weights", "int8", "end-to-end"]).expect_code(2);
+}

@@ -45,7 +45,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 }
 
 /// A value as it goes into a message: compact, and cut when long.
-pub(crate) fn show(value: &Value) -> String {
+pub fn show(value: &Value) -> String {
     const LIMIT: usize = 80;
     let text = value.to_string();
     match text.char_indices().nth(LIMIT) {

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tilewright_engine::{ChatTemplate, Code, Engine, Refusal, Scheduler, SchedulerOptions};
+use tilewright_library::{Access, Library};
+use tokio::sync::Semaphore;
 
 use crate::error::Failure;
 use crate::metrics::Metrics;
@@ -25,6 +27,8 @@ pub struct ServeOptions {
     pub keep_alive: Duration,
     /// How replies are scheduled.
     pub scheduler: SchedulerOptions,
+    /// What library functions may touch.
+    pub library: Access,
 }
 
 impl Default for ServeOptions {
@@ -36,6 +40,7 @@ impl Default for ServeOptions {
             body_limit: 2 << 20,
             keep_alive: Duration::from_secs(10),
             scheduler: SchedulerOptions::default(),
+            library: Access::default(),
         }
     }
 }
@@ -46,6 +51,9 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// When the server started, in seconds since 1970.
     pub(crate) created: u64,
+    pub(crate) library: Library,
+    /// Library functions run one at a time: some open a model.
+    pub(crate) library_turn: Semaphore,
     ready: OnceLock<Arc<Ready>>,
     stopping: AtomicBool,
     names: AtomicU64,
@@ -87,6 +95,8 @@ impl App {
     pub(crate) fn new(options: ServeOptions) -> Self {
         Self {
             metrics: Metrics::default(),
+            library: Library::new(options.library.clone()),
+            library_turn: Semaphore::new(1),
             created: now(),
             ready: OnceLock::new(),
             stopping: AtomicBool::new(false),

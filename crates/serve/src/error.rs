@@ -10,19 +10,30 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
 /// A request that was not honoured.
 #[derive(Debug)]
-pub(crate) struct Failure(Box<Refusal>);
+pub(crate) struct Failure {
+    refusal: Box<Refusal>,
+    /// The name of the request, where it has one.
+    request: Option<String>,
+}
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self(Box::new(refusal))
+        Self { refusal: Box::new(refusal), request: None }
     }
 }
 
 impl Failure {
+    /// With the name of the request.
+    pub(crate) fn named(self, request: &str) -> Self {
+        Self { request: Some(request.to_owned()), ..self }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
-        match self.0.code() {
-            Code::ModelNotFound => StatusCode::NOT_FOUND,
-            Code::EndpointUnsupported => match self.0.findings().first().map(|f| f.what.as_str()) {
+        match self.refusal.code() {
+            Code::ModelNotFound | Code::ModuleNotRegistered | Code::FunctionNotRegistered => {
+                StatusCode::NOT_FOUND
+            }
+            Code::EndpointUnsupported => match self.refusal.findings().first().map(|f| f.what.as_str()) {
                 Some("method") => StatusCode::METHOD_NOT_ALLOWED,
                 Some("endpoint") => StatusCode::NOT_IMPLEMENTED,
                 _ => StatusCode::NOT_FOUND,
@@ -50,14 +61,18 @@ impl Failure {
             status if status.is_client_error() => "invalid_request_error",
             _ => "server_error",
         };
-        json!({"error": {
-            "message": self.0.to_string(),
+        let mut body = json!({"error": {
+            "message": self.refusal.to_string(),
             "type": kind,
-            "param": self.0.findings().first().map(|finding| &finding.what),
-            "code": self.0.code().name(),
-            "number": self.0.code().number(),
-            "findings": self.0.findings(),
-        }})
+            "param": self.refusal.findings().first().map(|finding| &finding.what),
+            "code": self.refusal.code().name(),
+            "number": self.refusal.code().number(),
+            "findings": self.refusal.findings(),
+        }});
+        if let Some(request) = &self.request {
+            body["request_id"] = json!(request);
+        }
+        body
     }
 }
 

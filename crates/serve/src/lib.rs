@@ -16,6 +16,7 @@ mod connections;
 mod embeddings;
 mod error;
 mod keywords;
+mod libraries;
 mod metrics;
 mod params;
 mod plain;

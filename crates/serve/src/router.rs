@@ -12,16 +12,19 @@ use tilewright_engine::{Code, Refusal};
 
 use crate::app::App;
 use crate::error::Failure;
-use crate::{chat, completions, embeddings, plain, text};
+use crate::{chat, completions, embeddings, libraries, plain, text};
 
 /// Every path, for the label of a metric.
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 16] = [
     "/v1/chat/completions",
     "/v1/completions",
     "/v1/embeddings",
     "/v1/models",
     "/v1/models/{model}",
     "/v1/responses",
+    "/v1/libraries",
+    "/v1/libraries/health",
+    "/v1/libraries/execute",
     "/health",
     "/metrics",
     "/props",
@@ -42,6 +45,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/v1/models", get(plain::models))
         .route("/v1/models/{model}", get(plain::model))
         .route("/v1/responses", post(responses))
+        .route("/v1/libraries", get(libraries::list))
+        .route("/v1/libraries/health", get(libraries::health))
+        .route("/v1/libraries/execute", post(libraries::execute))
         .route("/health", get(plain::health))
         .route("/metrics", get(plain::metrics))
         .route("/props", get(plain::props))

@@ -69,6 +69,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "tilewright bench audit reports",
         ],
     ),
+    (
+        "runtime",
+        &[
+            "tilewright runtime functions metaldispatch.contract",
+            "tilewright runtime execute metaldispatch.contract metaldispatch_dispatch_budget --args-json 28",
+        ],
+    ),
     ("completions", &["tilewright completions bash"]),
 ];
 
@@ -86,6 +93,7 @@ pub(crate) enum Command {
     Perplexity(commands::perplexity::PerplexityArgs),
     Convert(commands::convert::ConvertArgs),
     Kernels(commands::kernels::KernelsArgs),
+    Runtime(commands::runtime::RuntimeArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -104,6 +112,7 @@ impl Command {
             Self::Perplexity(args) => args.output,
             Self::Convert(args) => args.output,
             Self::Kernels(args) => args.output(),
+            Self::Runtime(args) => args.output(),
             Self::Completions(_) => OutputFlags::default(),
         }
     }
@@ -122,6 +131,7 @@ impl Command {
             Self::Perplexity(args) => commands::perplexity::run(args, console),
             Self::Convert(args) => commands::convert::run(args, console),
             Self::Kernels(args) => commands::kernels::run(args, console),
+            Self::Runtime(args) => commands::runtime::run(args, console),
             Self::Completions(args) => commands::completions::run(args, console),
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod kernels;
 pub(crate) mod perplexity;
 pub(crate) mod run;
+pub(crate) mod runtime;
 #[cfg(any(feature = "cuda", feature = "metal"))]
 pub(crate) mod selftest;
 pub(crate) mod serve;

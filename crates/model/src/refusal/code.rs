@@ -245,6 +245,19 @@ codes! {
         why "Another address would be found by nobody."
         remedy "Choose another --port or --host, or end the program that holds it.";
 
+    763 ModuleNotRegistered "module_not_registered"
+        what "There is no library module of this name."
+        why "Another module's function would do something else."
+        remedy "Take a name from GET /v1/libraries or `tilewright runtime modules`.";
+    764 FunctionNotRegistered "function_not_registered"
+        what "The library module has no function of this name."
+        why "Another function would do something else."
+        remedy "Take a name from `tilewright runtime functions MODULE`.";
+    765 InvalidArguments "invalid_arguments"
+        what "The arguments of a library function are not those it takes, or may not be used by this caller."
+        why "A value that is converted or left out gives another result than the one asked for."
+        remedy "`tilewright runtime functions MODULE` has every parameter with its type.";
+
     // 770–779: kernels.
     770 KernelUnknown "kernel_unknown"
         what "No kernel or pipeline of this name can be built for this shape."

@@ -9,6 +9,7 @@ mod completions;
 mod docs;
 mod embeddings;
 mod guarded;
+mod libraries;
 mod load;
 mod refused;
 mod streaming;

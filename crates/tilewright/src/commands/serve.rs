@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tilewright_engine::{Cancel, Refusal, SchedulerOptions, Source};
+use tilewright_library::{Access, Checkpoints};
 use tilewright_serve::{ServeOptions, Server};
 
 use crate::commands::session::Session;
@@ -70,6 +71,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = "Scheduling")]
     no_reuse: bool,
 
+    /// Folder whose checkpoints the decode functions of /v1/libraries may open [default: none may be opened]
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    library_checkpoints: Option<PathBuf>,
+
     #[command(flatten)]
     model: ModelFlags,
 
@@ -111,6 +116,10 @@ impl ServeArgs {
                 kv_bytes: self.kv_mib.map(|mib| mib << 20),
                 prefill_chunk: self.prefill_between.get(),
                 reuse: !self.no_reuse,
+            },
+            library: Access {
+                checkpoints: self.library_checkpoints.clone().map_or(Checkpoints::None, Checkpoints::Below),
+                ..Access::default()
             },
         })
     }

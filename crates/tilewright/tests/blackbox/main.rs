@@ -16,6 +16,7 @@ mod perplexity;
 mod refusals;
 mod run;
 mod run_json;
+mod runtime;
 #[cfg(unix)]
 mod serve;
 mod shim;

@@ -7,6 +7,7 @@
 mod checkpoint;
 mod engine;
 mod fields;
+mod library;
 mod raw;
 mod refusal;
 mod reply;
@@ -25,6 +26,8 @@ mod _native {
     use crate::checkpoint::{check_fixed_shape, config, convert, inspect};
     #[pymodule_export]
     use crate::engine::{Engine, choose_device};
+    #[pymodule_export]
+    use crate::library::{execute, modules};
     #[pymodule_export]
     use crate::raw::Floats;
     #[pymodule_export]

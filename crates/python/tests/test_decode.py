@@ -160,6 +160,34 @@ class DecodeTest(unittest.TestCase):
         )
         self.refused("runtime_execution_failed", call)
 
+    def test_library_functions_are_called_by_name(self):
+        runtime, contract = self.runtime, "metaldispatch.contract"
+        self.assertIn(contract, runtime.list_modules())
+        self.assertIn("metaldispatch_status_name", runtime.list_functions(contract))
+        self.assertEqual(
+            [module["name"] for module in runtime.libraries("kv_contract")], ["metaldispatch.session_prefill_policy"]
+        )
+        self.assertEqual(runtime.health()["device"], "cpu")
+        good = runtime.execute(contract, "metaldispatch_dispatch_budget", [28])
+        self.assertEqual((good["result"], good["success"], good["engine_used"]), (229, True, "native"))
+        for module, function, args, code in (
+            ("none", "none", None, "module_not_registered"),
+            (contract, "none", None, "function_not_registered"),
+            (contract, "metaldispatch_dispatch_budget", "28", "invalid_arguments"),
+        ):
+            bad = runtime.execute(module, function, args)
+            self.assertEqual((bad["success"], bad["error_code"], bad["engine_used"]), (False, code, "none"))
+        items = [
+            {"module": contract, "function": "none"},
+            {"module": contract, "function": "metaldispatch_status_name", "args": 620},
+        ]
+        batch = runtime.execute_batch(items)
+        self.assertEqual((batch["ok"], batch["failed"], batch["results"][1]["result"]), (1, 1, "metaldispatch_ok"))
+        self.assertEqual(runtime.execute_batch(items, partial_ok=False)["results"][1]["error_code"], "not_executed")
+        self.refused("module_not_registered", lambda: runtime.list_functions("none"))
+        decode = runtime.execute("metaldispatch.qwen3_decode", "qwen3_i8_allsimd7_decode_flat", ["/nowhere", 4])
+        self.assertEqual(decode["result"]["status"], 631)
+
     def test_the_fixed_function_refuses_another_shape_with_every_fact_that_differs(self):
         for call in (
             lambda: tilewright.qwen3_i8_allsimd7_decode(

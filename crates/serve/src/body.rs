@@ -92,6 +92,7 @@ impl Fields {
 
     /// A field of any type.
     pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
+        self.note(key);
         self.map.remove(key).filter(|value| !value.is_null())
     }
 
@@ -157,7 +158,16 @@ impl Fields {
 
     /// Fields that are known and change nothing here.
     pub(crate) fn harmless(&mut self, keys: &[&str]) {
-        keys.iter().for_each(|key| drop(self.map.remove(*key)));
+        for key in keys {
+            self.note(key);
+            self.map.remove(*key);
+        }
+    }
+
+    /// Tells tests what was taken.
+    fn note(&self, _key: &str) {
+        #[cfg(test)]
+        ASKED.with_borrow_mut(|asked| drop(asked.insert(self.at(_key))));
     }
 
     /// Takes over the findings of an object within, which ends here.
@@ -203,4 +213,18 @@ fn cut(text: String) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Where the fields lie that were taken on this thread.
+    static ASKED: std::cell::RefCell<std::collections::BTreeSet<String>> = std::cell::RefCell::default();
+}
+
+/// Where the fields lie that `work` takes, whether they are there or not.
+#[cfg(test)]
+pub(crate) fn asked(work: impl FnOnce()) -> std::collections::BTreeSet<String> {
+    ASKED.take();
+    work();
+    ASKED.take()
 }

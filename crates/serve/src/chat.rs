@@ -380,3 +380,9 @@ impl Shape for Chunks {
         chunks
     }
 }
+
+/// Takes the fields of a request, for tests.
+#[cfg(test)]
+pub(crate) fn take(fields: Fields) -> Result<(), Refusal> {
+    Chat::read(fields).map(drop)
+}

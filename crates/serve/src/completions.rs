@@ -234,3 +234,9 @@ impl Shape for Texts {
         vec![self.choice(index, first, delta, reason)]
     }
 }
+
+/// Takes the fields of a request, for tests.
+#[cfg(test)]
+pub(crate) fn take(fields: Fields) -> Result<(), Refusal> {
+    Completion::read(fields).map(drop)
+}

@@ -18,6 +18,7 @@ mod error;
 mod keywords;
 mod libraries;
 mod metrics;
+mod openapi;
 mod params;
 mod plain;
 mod replies;

@@ -12,10 +12,10 @@ use tilewright_engine::{Code, Refusal};
 
 use crate::app::App;
 use crate::error::Failure;
-use crate::{chat, completions, embeddings, libraries, plain, text};
+use crate::{chat, completions, embeddings, libraries, openapi, plain, text};
 
 /// Every path, for the label of a metric.
-const PATHS: [&str; 16] = [
+pub(crate) const PATHS: [&str; 17] = [
     "/v1/chat/completions",
     "/v1/completions",
     "/v1/embeddings",
@@ -29,6 +29,7 @@ const PATHS: [&str; 16] = [
     "/metrics",
     "/props",
     "/version",
+    "/openapi.json",
     "/tokenize",
     "/detokenize",
     "/apply-template",
@@ -52,6 +53,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/metrics", get(plain::metrics))
         .route("/props", get(plain::props))
         .route("/version", get(plain::version))
+        .route("/openapi.json", get(openapi::handle))
         .route("/tokenize", post(text::tokenize))
         .route("/detokenize", post(text::detokenize))
         .route("/apply-template", post(text::apply_template))

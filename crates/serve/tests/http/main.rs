@@ -11,6 +11,7 @@ mod embeddings;
 mod guarded;
 mod libraries;
 mod load;
+mod openapi;
 mod refused;
 mod streaming;
 mod structured;

@@ -77,3 +77,8 @@ pub use tilewright_model::{
     ChatRole, ChatTemplate, Code, Config, Finding, GenerationConfig, Message, Prompt, Refusal, RenderArgs,
     Specials, StopSet, Tokenizer, WeightFormat,
 };
+
+/// The examples of docs/rust.md, which the doc tests run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+mod page {}

@@ -5,6 +5,7 @@ use std::path::Path;
 use pyo3::prelude::*;
 use serde_json::Value;
 use tilewright_engine::{Code, Refusal, Specials};
+use tilewright_model::Checkpoint;
 
 use crate::refusal::ok;
 
@@ -12,8 +13,11 @@ use crate::refusal::ok;
 #[pyclass(frozen, module = "tilewright._native")]
 pub(crate) struct Tokenizer(pub(crate) tilewright_engine::Tokenizer);
 
-/// Reads the tokenizer's files of a folder; weights may be absent.
+/// Reads the tokenizer's files of a folder, whose weights may be absent; or the tokenizer in a GGUF file.
 fn open(folder: &Path) -> Result<tilewright_engine::Tokenizer, Refusal> {
+    if folder.is_file() {
+        return tilewright_engine::Tokenizer::from_checkpoint(&Checkpoint::open(folder)?);
+    }
     let read = |name: &str| {
         std::fs::read(folder.join(name)).map_err(|error| {
             Refusal::new(Code::CheckpointNotFound, name, "a readable file", error).at(folder.display())

@@ -45,7 +45,7 @@ class Model:
         gemm: str | None = None,
         cache: bool | str | os.PathLike[str] = True,
     ) -> Model:
-        """Opens the checkpoint in a folder; without one, the small story model inside the package.
+        """Opens the checkpoint in a folder or GGUF file; without one, the small story model inside the package.
 
         device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other is used in its place.
         weights: f32, bf16, f16, int8 or int4. `None`: as stored, when that loses nothing.

@@ -59,5 +59,5 @@ class Tokenizer:
 
 
 def load_tokenizer(checkpoint_dir: str | os.PathLike[str]) -> Tokenizer:
-    """The tokenizer in a folder; its weights may be absent."""
+    """The tokenizer in a folder, whose weights may be absent, or in a GGUF file."""
     return Tokenizer(_native.Tokenizer.open(os.fspath(checkpoint_dir)))

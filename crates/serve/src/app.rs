@@ -53,7 +53,7 @@ pub(crate) struct App {
     pub(crate) created: u64,
     pub(crate) library: Library,
     /// Library functions run one at a time: some open a model.
-    pub(crate) library_turn: Semaphore,
+    pub(crate) library_turn: Arc<Semaphore>,
     ready: OnceLock<Arc<Ready>>,
     stopping: AtomicBool,
     names: AtomicU64,
@@ -96,7 +96,7 @@ impl App {
         Self {
             metrics: Metrics::default(),
             library: Library::new(options.library.clone()),
-            library_turn: Semaphore::new(1),
+            library_turn: Arc::new(Semaphore::new(1)),
             created: now(),
             ready: OnceLock::new(),
             stopping: AtomicBool::new(false),

@@ -113,12 +113,17 @@ async fn call(app: &Arc<App>, body: Body, id: &mut String) -> Result<Value, Fail
     let args = fields.take("args");
     fields.close()?;
     let busy = |_| Refusal::new(Code::QueueFull, "library functions", "one at a time", "another");
-    let turn = app.library_turn.try_acquire().map_err(busy)?;
+    // The call holds its turn, whether or not the client waits for it.
+    let turn = Arc::clone(&app.library_turn).try_acquire_owned().map_err(busy)?;
     let began = Instant::now();
     let library = app.library.clone();
     let names = (module.clone(), function.clone());
-    let result = aside(move || library.execute(&names.0, &names.1, args.as_ref())).await?;
-    drop(turn);
+    let work = move || {
+        let result = library.execute(&names.0, &names.1, args.as_ref());
+        drop(turn);
+        result
+    };
+    let result = aside(work).await?;
     Ok(json!({
         "module": module,
         "function": function,

@@ -30,7 +30,8 @@ enum RuntimeCommand {
     Functions(FunctionsArgs),
     /// Call a function and print its result as JSON
     ///
-    /// Exits with 1 when the call is refused. A decode function that could not decode says so by the status in its result.
+    /// Exits with 1 when the call is refused. Decode functions run on metal, or on shim; one that could not decode says so by
+    /// the status in its result.
     Execute(ExecuteArgs),
 }
 
@@ -57,7 +58,7 @@ struct ExecuteArgs {
     /// Arguments: a list in order, an object by name, or the only one by itself
     #[arg(long, value_name = "JSON", value_parser = json_value)]
     args_json: Option<Value>,
-    /// Device of the decode functions: metal, or (for developers) shim
+    /// Device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Metal)]
     device: DeviceRequest,
     #[command(flatten)]

@@ -44,7 +44,8 @@ fn hashes(report: &Report, faults: &mut Vec<String>) {
         faults.push("no hash of the program".to_owned());
     }
     let ends = [".safetensors", ".gguf", ".blob"];
-    let weights = |name: &String| name.starts_with("checkpoint/") && ends.iter().any(|end| name.ends_with(end));
+    let weights =
+        |name: &String| name.starts_with("checkpoint/") && ends.iter().any(|end| name.ends_with(end));
     if !prints.before.keys().any(weights) {
         faults.push("no hash of the weights".to_owned());
     }

@@ -219,6 +219,12 @@ impl Running<'_, '_> {
         }
         passed.ceilings.extend(self.ceilings());
         passed.load = before.zip(load()).map(|(before, after)| [before, after]);
+        if Passed::busy(passed.load, self.report.machine.cores) {
+            for (measured, workload) in passed.measured.iter_mut().zip(&self.report.workloads) {
+                let (warmups, trials) = (measured.warmups.clone(), measured.trials.clone());
+                *measured = Measured::new(workload, &self.report.arms, warmups, trials, true);
+            }
+        }
         Ok(Outcome::Passed(passed))
     }
 
@@ -327,7 +333,7 @@ impl Running<'_, '_> {
             }
         }
         let rounds = trials.split_off(warmups * due.len());
-        Ok(Ok(Measured::new(workload, &self.report.arms, trials, rounds)))
+        Ok(Ok(Measured::new(workload, &self.report.arms, trials, rounds, false)))
     }
 
     fn trial(

@@ -96,6 +96,9 @@ fn failure(page: &mut String, failure: &Failure) {
 }
 
 fn times(page: &mut String, report: &Report, passed: &Passed) {
+    if Passed::busy(passed.load, report.machine.cores) {
+        page.push_str("<p><b>The machine was busy with other work: these times say little.</b></p>\n");
+    }
     let comparisons = || passed.measured.iter().flat_map(|m| m.comparisons.iter().map(move |c| (m, c)));
     if comparisons().next().is_some() {
         page.push_str("<h2>What may be said</h2>\n<ul>\n");

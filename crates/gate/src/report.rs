@@ -89,6 +89,15 @@ pub struct Passed {
     pub selection: Option<Selection>,
 }
 
+impl Passed {
+    /// Whether something else ran on a machine of so many cores: one waiting for each of them before the run, or twice as
+    /// many and one more after it, when the run itself is part of the load.
+    pub fn busy(load: Option<[[f64; 3]; 2]>, cores: usize) -> bool {
+        let cores = cores as f64;
+        load.is_some_and(|[before, after]| before[0] > cores || after[0] > 2.0 * cores + 1.0)
+    }
+}
+
 /// The choice of a prefill chunk on a document of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use crate::report::{Comparison, Measured, Metric, Outcome, Passed, Report, Summary};
+use crate::report::{Comparison, Measured, Metric, Outcome, Passed, Report, Summary, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -140,7 +140,7 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     Ok(page)
 }
 
-/// One table of several reports, by their paths: what was timed beside a peer, and what failed.
+/// One table of several reports, by their paths; a comparison of which nothing may be said is left to its report.
 pub fn overview(reports: &[(&str, &Report)]) -> String {
     let mut page = String::from(
         "| model, weights, KV | machine | test | tilewright, tok/s | beside | tok/s | ratio (95 %) | noise |\n\
@@ -159,12 +159,14 @@ pub fn overview(reports: &[(&str, &Report)]) -> String {
             );
             continue;
         };
+        let busy = Passed::busy(passed.load, report.machine.cores);
+        let machine = if busy { &format!("{machine}, busy with other work") } else { machine };
         for row in rows(report, passed) {
             let noise = row.measured.noise.iter().find(|noise| noise.metric == row.metric);
             let noise = noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise));
             let test = format!("{} {}", row.measured.workload, row.metric);
             let ours = rate(row.ours.rate);
-            for (peer, comparison) in &row.peers {
+            for (peer, comparison) in row.peers.iter().filter(|(_, c)| c.verdict != Verdict::Refused) {
                 let ratio = comparison.median_of_ratios;
                 let _ = writeln!(
                     page,

@@ -1,7 +1,9 @@
 //! Tiles of float weights.
 
-use super::layout::{Format, Layout, Line};
-use super::sweep::{Product, Tiles, Totals};
+use tilewright_model::WeightFormat;
+
+use super::layout::{Layout, Line};
+use super::sweep::{Product, Totals};
 use crate::simd::Simd;
 
 /// How the weights of one input lie in `L` lines.
@@ -168,8 +170,14 @@ fn row<S: Simd, C: Coding<L>, const L: usize, const P: usize>(
     totals
 }
 
-impl Tiles for F32 {
-    const FORMAT: Format = Format::F32;
+impl Product for F32 {
+    const FORMAT: WeightFormat = WeightFormat::F32;
+    const STREAMS: usize = 4;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+        widen::<S, Self, 2>(simd, part, packed, wide);
+    }
 
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const WIDE: bool>(
@@ -185,17 +193,6 @@ impl Tiles for F32 {
             packed_tile::<S, Self, 2, M>(simd, lines, x, totals)
         }
     }
-}
-
-impl Product for F32 {
-    const STREAMS: usize = 4;
-    const PACKED_TILES: bool = true;
-    type Tiles = Self;
-
-    #[inline(always)]
-    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        widen::<S, Self, 2>(simd, part, packed, wide);
-    }
 
     #[inline(always)]
     fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
@@ -203,8 +200,14 @@ impl Product for F32 {
     }
 }
 
-impl Tiles for Bf16 {
-    const FORMAT: Format = Format::Bf16;
+impl Product for Bf16 {
+    const FORMAT: WeightFormat = WeightFormat::Bf16;
+    const STREAMS: usize = 4;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+        widen::<S, Self, 1>(simd, part, packed, wide);
+    }
 
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const WIDE: bool>(
@@ -219,17 +222,6 @@ impl Tiles for Bf16 {
         } else {
             packed_tile::<S, Self, 1, M>(simd, lines, x, totals)
         }
-    }
-}
-
-impl Product for Bf16 {
-    const STREAMS: usize = 4;
-    const PACKED_TILES: bool = true;
-    type Tiles = Self;
-
-    #[inline(always)]
-    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        widen::<S, Self, 1>(simd, part, packed, wide);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Whatever is changed in a report, the auditor says so: with the old seal, and with a new one that fits.
 
-// mod published;
+mod published;
 
 use tilewright_model::{Code, WeightFormat};
 
@@ -203,6 +203,10 @@ fn arm(name: &str, part: Part) -> Arm {
 
 /// What is said of a peer whose times are these, where the control's are `again`.
 fn compared(ours: &[u64], again: &[u64], theirs: &[u64]) -> (Verdict, String) {
+    compared_on(false, ours, again, theirs)
+}
+
+fn compared_on(busy: bool, ours: &[u64], again: &[u64], theirs: &[u64]) -> (Verdict, String) {
     let arms = [arm("a", Part::Candidate), arm("b", Part::Control), arm("c", Part::Peer)];
     let work = workload("x", [0, 8, 0, 1], false);
     let trial = |(round, arm): (usize, usize)| Trial {
@@ -217,7 +221,7 @@ fn compared(ours: &[u64], again: &[u64], theirs: &[u64]) -> (Verdict, String) {
     };
     let places =
         (0..ours.len()).flat_map(|round| round_order(round, 3).into_iter().map(move |arm| (round, arm)));
-    let measured = Measured::new(&work, &arms, Vec::new(), places.map(trial).collect());
+    let measured = Measured::new(&work, &arms, Vec::new(), places.map(trial).collect(), busy);
     let comparison = &measured.comparisons[0];
     assert_eq!(comparison.metric, Metric::Prompt);
     (comparison.verdict, comparison.headline.clone())
@@ -251,6 +255,20 @@ fn a_headline_is_refused_when_the_two_summaries_disagree_beyond_the_noise() {
         compared(&[695, 243, 976, 224, 750], &[690, 245, 970, 226, 752], &[195, 236, 210, 947, 900]);
     assert_eq!(verdict, Verdict::Refused, "{headline}");
     assert!(headline.contains("nothing is said"), "{headline}");
+}
+
+/// Threads of an engine that spin while others wait for a core make any ratio: seen was 62 for what is 2.
+#[test]
+fn nothing_is_said_of_a_peer_on_a_machine_that_was_busy() {
+    let ours = [100, 101, 99, 100, 102];
+    let (verdict, headline) = compared_on(true, &ours, &ours, &[6200; 5]);
+    assert_eq!(verdict, Verdict::Refused);
+    assert!(headline.contains("busy"), "{headline}");
+    assert!(
+        Passed::busy(Some([[2.1, 0.0, 0.0], [0.0; 3]]), 2)
+            && Passed::busy(Some([[0.0; 3], [5.1, 0.0, 0.0]]), 2)
+    );
+    assert!(!Passed::busy(Some([[0.5, 9.0, 9.0], [2.5, 9.0, 9.0]]), 2) && !Passed::busy(None, 2));
 }
 
 #[test]

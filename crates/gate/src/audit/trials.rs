@@ -10,13 +10,15 @@ pub(super) fn audit(report: &Report, passed: &Passed, faults: &mut Vec<String>) 
         faults.push("what was measured is not what was to be run".to_owned());
         return;
     }
+    let busy = Passed::busy(passed.load, report.machine.cores);
     for (measured, workload) in passed.measured.iter().zip(&report.workloads) {
         if measured.excluded != 0 {
             faults.push(format!("{}: {} trials were left out", workload.name, measured.excluded));
         }
         schedule(report, workload, measured, faults);
         ids(report, workload, measured, faults);
-        let again = Measured::new(workload, &report.arms, measured.warmups.clone(), measured.trials.clone());
+        let again =
+            Measured::new(workload, &report.arms, measured.warmups.clone(), measured.trials.clone(), busy);
         faults.extend(measured.differences(&again));
     }
     for ceilings in &passed.ceilings {

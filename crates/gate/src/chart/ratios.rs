@@ -4,7 +4,7 @@ use super::svg::{Scale, Svg, colour, label};
 use crate::report::Passed;
 
 const LEFT: f64 = 250.0;
-const RIGHT: f64 = 760.0;
+const RIGHT: f64 = 720.0;
 const ROW: f64 = 24.0;
 
 /// One row for each workload, metric and peer.
@@ -26,7 +26,9 @@ pub(super) fn draw(passed: &Passed) -> String {
         let y = row + ROW / 2.0;
         let noise =
             measured.noise.iter().find(|noise| noise.metric == comparison.metric).map_or(0.0, |n| n.noise);
-        svg.band(scale.at(1.0 / (1.0 + noise)), scale.at(1.0 + noise), row + 2.0, row + ROW - 2.0);
+        // Noise beyond the drawing ends at its edge.
+        let edge = |ratio: f64| scale.at(ratio).clamp(LEFT, RIGHT);
+        svg.band(edge(1.0 / (1.0 + noise)), edge(1.0 + noise), row + 2.0, row + ROW - 2.0);
         let place = peers.iter().position(|peer| *peer == comparison.peer).unwrap_or_else(|| {
             peers.push(&comparison.peer);
             peers.len() - 1

@@ -153,7 +153,7 @@ pub enum Verdict {
     Slower,
     /// No difference was shown, which is not parity.
     NotShown,
-    /// The two summaries disagree by more than the noise: nothing may be said.
+    /// The two summaries disagree by more than the noise, or the machine was busy: nothing may be said.
     Refused,
 }
 
@@ -179,7 +179,15 @@ pub struct Measured {
 
 impl Measured {
     /// Everything that follows from `trials` of `workload` by `arms`, the first of which is the candidate.
-    pub fn new(workload: &Workload, arms: &[Arm], warmups: Vec<Trial>, trials: Vec<Trial>) -> Self {
+    ///
+    /// On a machine that was `busy` with other work no comparison is a headline.
+    pub fn new(
+        workload: &Workload,
+        arms: &[Arm],
+        warmups: Vec<Trial>,
+        trials: Vec<Trial>,
+        busy: bool,
+    ) -> Self {
         let mut measured = Self {
             workload: workload.name.clone(),
             excluded: 0,
@@ -205,7 +213,8 @@ impl Measured {
             for arm in arms.iter().filter(|arm| arm.part == Part::Peer) {
                 let times = measured.times(&arm.name, metric);
                 let ids = (measured.ids(&candidate.name), measured.ids(&arm.name));
-                let comparison = comparison(arm, metric, &ours, &times, noise.unwrap_or(0.0), ids);
+                let limits = Limits { noise: noise.unwrap_or(0.0), busy };
+                let comparison = comparison(arm, metric, &ours, &times, limits, ids);
                 measured.comparisons.push(comparison);
             }
         }
@@ -298,17 +307,24 @@ fn control(metric: Metric, ours: &[f64], control: &[f64]) -> Noise {
     Noise { metric, ratios: ratios(ours, control), median_of_ratios, noise: median_of_ratios.reach() }
 }
 
+/// What bounds a comparison.
+#[derive(Clone, Copy)]
+struct Limits {
+    noise: f64,
+    busy: bool,
+}
+
 fn comparison(
     arm: &Arm,
     metric: Metric,
     ours: &[f64],
     theirs: &[f64],
-    noise: f64,
+    limits: Limits,
     (our_ids, their_ids): (&[Vec<u32>], &[Vec<u32>]),
 ) -> Comparison {
     let ratios = ratios(ours, theirs);
     let (paired, overall) = (median_of_ratios(ours, theirs), ratio_of_medians(ours, theirs));
-    let verdict = verdict(paired, overall, noise);
+    let verdict = if limits.busy { Verdict::Refused } else { verdict(paired, overall, limits.noise) };
     let leading = |(a, b): (&Vec<u32>, &Vec<u32>)| a.iter().zip(b).take_while(|(a, b)| a == b).count();
     Comparison {
         peer: arm.name.clone(),
@@ -320,7 +336,7 @@ fn comparison(
         same_ids: our_ids.iter().zip(their_ids).map(leading).sum(),
         ids: our_ids.iter().map(Vec::len).sum(),
         verdict,
-        headline: headline(verdict, paired, overall, noise, &arm.name, metric),
+        headline: headline(verdict, paired, overall, limits, &arm.name, metric),
     }
 }
 
@@ -345,12 +361,12 @@ fn headline(
     verdict: Verdict,
     paired: Interval,
     overall: Interval,
-    noise: f64,
+    limits: Limits,
     peer: &str,
     metric: Metric,
 ) -> String {
     let Interval { at, low, high } = paired;
-    let noise = 100.0 * noise;
+    let noise = 100.0 * limits.noise;
     match verdict {
         Verdict::Faster | Verdict::Slower => {
             format!("{metric}: {at:.2} times as fast as {peer} ({low:.2} to {high:.2}; noise {noise:.1} %)")
@@ -358,6 +374,9 @@ fn headline(
         Verdict::NotShown => format!(
             "{metric}: no difference to {peer} shown ({low:.2} to {high:.2}; noise {noise:.1} %), which is not parity"
         ),
+        Verdict::Refused if limits.busy => {
+            format!("{metric}: nothing is said about {peer}: the machine was busy with other work")
+        }
         Verdict::Refused => format!(
             "{metric}: nothing is said about {peer}: the median of ratios is {at:.2}, the ratio of medians {:.2}, and \
              the noise {noise:.1} %",

@@ -151,7 +151,7 @@ fn chains<const CHAINS: usize>(pool: &Pool, isa: Isa, format: WeightFormat) -> f
     });
     let each = match format {
         WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 2 * LANES,
-        WeightFormat::Int8 | WeightFormat::Int4 => 8 * LANES,
+        WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::Gguf => 8 * LANES,
     };
     (tasks * rounds * CHAINS * each) as f64 / spent
 }
@@ -190,7 +190,7 @@ impl<const CHAINS: usize> Kernel for Peak<CHAINS> {
                 }
                 sums.into_iter().fold(0.0, |all, sum| all + simd.reduce_add(simd.to_f32(sum)))
             }
-            WeightFormat::Int4 => {
+            WeightFormat::Int4 | WeightFormat::Gguf => {
                 let w = simd.load_u8(&line);
                 let mut sums = [simd.begin4(simd.splat_i32(0)); CHAINS];
                 for _ in 0..self.rounds / 8 {

@@ -16,6 +16,7 @@
 //!
 //! bf16 weights are widened and multiplied as f32: activations are never rounded to bf16.
 
+mod blocks;
 mod float;
 mod inputs;
 mod integer;

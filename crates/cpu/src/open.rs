@@ -2,16 +2,26 @@
 
 use half::f16;
 use tilewright_backend::{KvFormat, Progress, Resident};
-use tilewright_model::{Checkpoint, Refusal};
+use tilewright_model::{Checkpoint, Refusal, StoredType, WeightFormat};
 
 use crate::cache;
 use crate::forward::Decoder;
 use crate::host::Host;
 use crate::load::pack;
+use crate::matmul::Matrix;
 use crate::options::CpuOptions;
 use crate::plan::resolve_plan;
 use crate::pool::Pool;
 use crate::resident::CpuModel;
+
+/// The type that stands for how the matrices are stored: one of blocks where there is any, else the embedding's.
+fn stored_type(checkpoint: &Checkpoint) -> StoredType {
+    let parameters = checkpoint.parameters();
+    let mut block = None;
+    let _ =
+        parameters.map(|_, tensor| block = block.or(Some(tensor.stored).filter(|stored| stored.is_block())));
+    block.unwrap_or(parameters.embedding.stored)
+}
 
 /// Makes `checkpoint` resident: resolves the plan, then packs every matrix, or reads what an earlier start packed. What
 /// became of the cache is told in the plan's notes.
@@ -24,7 +34,7 @@ pub fn open(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Box<dyn Resident>, Refusal> {
     let host = Host::detect();
-    let stored = checkpoint.parameters().embedding.stored;
+    let stored = stored_type(checkpoint);
     let mut plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
     let isa = options.isa.unwrap_or(host.isa);
     let pool = Pool::new(plan.threads);
@@ -37,6 +47,13 @@ pub fn open(
         }
         None => pack(checkpoint, plan.weights, (isa, &pool), progress)?,
     };
+    if plan.weights == WeightFormat::Gguf {
+        // The types of all tensors are known only now.
+        let bytes =
+            |matrices: &mut dyn Iterator<Item = &Matrix>| matrices.map(|m| m.size() as u64).sum::<u64>();
+        plan.weight_bytes = bytes(&mut weights.matrices());
+        plan.bytes_per_token = plan.weight_bytes - bytes(&mut weights.embedding.iter());
+    }
     let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, isa);
     Ok(match plan.kv {
         KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),

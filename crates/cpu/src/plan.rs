@@ -30,10 +30,11 @@ pub fn resolve_plan(
     options: &CpuOptions,
     host: &Host,
 ) -> Result<Plan, Refusal> {
-    check_ranges(config, options)?;
+    check_ranges(config, stored, options)?;
     let mut notes = Vec::new();
     let weights = options.weights.unwrap_or(match stored {
         StoredType::Bf16 => WeightFormat::Bf16,
+        stored if stored.is_block() => WeightFormat::Gguf,
         _ => WeightFormat::F32,
     });
     if options.weights.is_none() {
@@ -43,9 +44,9 @@ pub fn resolve_plan(
     }
     let kv = options.kv.unwrap_or(match weights {
         WeightFormat::F32 => KvFormat::F32,
-        WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Int8 | WeightFormat::Int4 => KvFormat::F16,
+        _ => KvFormat::F16,
     });
-    let sizes = Sizes::of(config, weights, kv);
+    let sizes = Sizes::of(config, weights, stored, kv);
     let (context, note) = fit_context(config, &sizes, options.context, host.available)?;
     notes.extend(note);
     let chunk = options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context);
@@ -65,7 +66,7 @@ pub fn resolve_plan(
 }
 
 /// Refuses every option outside its range at once.
-fn check_ranges(config: &Config, options: &CpuOptions) -> Result<(), Refusal> {
+fn check_ranges(config: &Config, stored: StoredType, options: &CpuOptions) -> Result<(), Refusal> {
     let ranges = [
         ("threads", options.threads, MAX_THREADS),
         ("context", options.context, config.max_positions),
@@ -78,8 +79,12 @@ fn check_ranges(config: &Config, options: &CpuOptions) -> Result<(), Refusal> {
         .filter(|(_, value, most)| outside(*value, *most))
         .map(|(what, value, most)| Finding::new(*what, format!("1 to {most}"), value))
         .collect();
-    if let Some(format) = options.weights.filter(|format| !FORMATS.contains(format)) {
-        findings.push(Finding::new("weights", "f32, bf16, int8 or int4 on this device", format));
+    let is_held = |format: &WeightFormat| {
+        FORMATS.contains(format) || (*format == WeightFormat::Gguf && stored.is_block())
+    };
+    if let Some(format) = options.weights.filter(|format| !is_held(format)) {
+        let expected = "f32, bf16, int8 or int4 on this device, or gguf where that is how they are stored";
+        findings.push(Finding::new("weights", expected, format));
     }
     if options.kv == Some(KvFormat::Bf16) {
         findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
@@ -95,8 +100,12 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(config: &Config, weights: WeightFormat, kv: KvFormat) -> Self {
-        let matrix = |rows, cols| matrix_bytes(weights, rows, cols) as u64;
+    /// Of GGUF's blocks an estimate, as if all were of the type `stored`.
+    fn of(config: &Config, weights: WeightFormat, stored: StoredType, kv: KvFormat) -> Self {
+        let matrix = |rows: usize, cols: usize| match weights {
+            WeightFormat::Gguf => stored.bytes(rows * cols) as u64,
+            _ => matrix_bytes(weights, rows, cols) as u64,
+        };
         let (q, kv_width) = (config.q_width(), config.kv_width());
         let layer = matrix(q + 2 * kv_width, config.hidden)
             + matrix(config.hidden, q)

@@ -115,6 +115,11 @@ pub trait Simd: Entry + Copy + Send + Sync + 'static {
     /// Thirty-two bfloat16 from memory: the low halves of sixteen words, then the high halves.
     fn load_bf16_pair(self, from: &[u8; 64]) -> [Self::F32; 2];
 
+    /// Thirty-two IEEE binary16 from memory, widened: the first sixteen, then the others.
+    fn load_f16_pair(self, from: &[u8; 64]) -> [Self::F32; 2];
+    /// `word >> shift & mask` of sixteen little-endian words from memory.
+    fn field(self, from: &[u8; 64], shift: u32, mask: u32) -> Self::I32;
+
     /// Sixteen little-endian f32 from memory.
     fn load_bytes(self, from: &[u8; 64]) -> Self::F32;
     /// Sixty-four bytes from memory.
@@ -125,6 +130,12 @@ pub trait Simd: Entry + Copy + Send + Sync + 'static {
     fn store_bytes(self, value: Self::F32, to: &mut [u8; 64]);
     /// The low and the high four bits of every byte.
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2];
+    /// `byte << shift & mask`, or `byte >> -shift & mask`; `mask` has no bit that would come from a neighbour.
+    fn pick(self, a: Self::U8, shift: i32, mask: u8) -> Self::U8;
+    /// `a | b`.
+    fn or_u8(self, a: Self::U8, b: Self::U8) -> Self::U8;
+    /// `table[byte]` for every byte, all of them below 16.
+    fn look_up(self, a: Self::U8, table: &[u8; 16]) -> Self::U8;
     /// Bytes in the two vectors that [`dot8`](Self::dot8) takes them as: made once for many products.
     fn split8(self, w: Self::U8) -> [Self::U8; 2];
     /// Adds to each lane the dot product of its four `w - 128 + BIAS` with the four i8 in `x`, none of them -128.

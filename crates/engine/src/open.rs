@@ -16,7 +16,7 @@ pub enum Source {
     /// The small story model inside the program.
     #[default]
     Embedded,
-    /// A checkpoint directory.
+    /// A checkpoint directory or GGUF file.
     Path(PathBuf),
 }
 

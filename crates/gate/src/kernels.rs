@@ -161,7 +161,7 @@ fn check(weights: WeightFormat, matrix: &Matrix, x: &[f32], out: &[f32]) -> Resu
     let (outputs, inputs) = (matrix.rows(), matrix.cols());
     let rows = x.len() / inputs;
     let (tolerance, scaled) = match weights {
-        WeightFormat::Int8 | WeightFormat::Int4 => (Tolerance::QUANTISED_STATE, true),
+        WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::Gguf => (Tolerance::QUANTISED_STATE, true),
         WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => (Tolerance::F32_STATE, false),
     };
     let mut seen = Compared::NONE;

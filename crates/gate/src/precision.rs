@@ -35,7 +35,7 @@ pub(crate) fn bits(weights: &str) -> f64 {
 impl Precision {
     /// The precision of a plan.
     pub fn of(plan: &Plan) -> Self {
-        let quantised = matches!(plan.weights, WeightFormat::Int8 | WeightFormat::Int4);
+        let quantised = matches!(plan.weights, WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::Gguf);
         let activations = match &plan.kernels {
             Kernels::Cpu { .. } if quantised => "int8 in groups",
             Kernels::Cpu { .. } => "f32",

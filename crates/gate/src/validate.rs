@@ -30,6 +30,8 @@ pub fn reference(checkpoint: &Checkpoint, plan: &Plan) -> Result<Reference, Refu
         WeightFormat::Bf16 => stored == StoredType::Bf16,
         WeightFormat::F16 => stored == StoredType::F16,
         WeightFormat::Int8 | WeightFormat::Int4 => false,
+        // Blocks are what is stored, and floats beside them are held as exactly.
+        WeightFormat::Gguf => true,
     };
     let (pool, isa) = (Pool::new(plan.threads.max(1)), Isa::detect());
     let parameters = checkpoint.parameters().try_map(|_, tensor| {

@@ -33,7 +33,7 @@ pub(crate) const fn format(weights: WeightFormat) -> Format {
         WeightFormat::F32 => Format::F32,
         WeightFormat::Bf16 => Format::PAIRS,
         WeightFormat::F16 => Format::F16,
-        WeightFormat::Int8 => Format::INT8,
+        WeightFormat::Int8 | WeightFormat::Gguf => Format::INT8,
         WeightFormat::Int4 => Format::INT4,
     }
 }
@@ -113,6 +113,13 @@ const fn kv_format(contract: KvContract) -> KvFormat {
 /// Refuses every option that cannot be honoured at once.
 fn check(config: &Config, options: &MetalOptions) -> Result<(), Refusal> {
     let mut findings = Vec::new();
+    if options.weights == Some(WeightFormat::Gguf) {
+        findings.push(Finding::new(
+            "weights",
+            "f32, bf16, f16, int8 or int4 on this device",
+            WeightFormat::Gguf,
+        ));
+    }
     if options.kv == Some(KvFormat::Bf16) {
         findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
     }

@@ -93,6 +93,7 @@ fn expected(case: Case, checkpoint: &Checkpoint) -> Vec<String> {
         Int8 => "int8",
         F16 => "f16",
         WeightFormat::Int4 => "int4",
+        WeightFormat::Gguf => "gguf",
     };
     let tier = match gemm {
         Original => "original",

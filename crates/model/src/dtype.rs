@@ -122,11 +122,13 @@ pub enum WeightFormat {
     Int8,
     /// 4-bit symmetric integers with one scale a group along the input dimension.
     Int4,
+    /// GGUF's blocks as they are stored, each tensor in its own type.
+    Gguf,
 }
 
 impl WeightFormat {
     /// Every format, in the order they are documented.
-    pub const ALL: [Self; 5] = [Self::F32, Self::Bf16, Self::F16, Self::Int8, Self::Int4];
+    pub const ALL: [Self; 6] = [Self::F32, Self::Bf16, Self::F16, Self::Int8, Self::Int4, Self::Gguf];
 
     /// The name used on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -136,6 +138,7 @@ impl WeightFormat {
             Self::F16 => "f16",
             Self::Int8 => "int8",
             Self::Int4 => "int4",
+            Self::Gguf => "gguf",
         }
     }
 }
@@ -153,7 +156,7 @@ impl FromStr for WeightFormat {
         Self::ALL
             .into_iter()
             .find(|f| f.name() == s)
-            .ok_or_else(|| format!("`{s}` is not one of f32, bf16, f16, int8, int4"))
+            .ok_or_else(|| format!("`{s}` is not one of f32, bf16, f16, int8, int4, gguf"))
     }
 }
 

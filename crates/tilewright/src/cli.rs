@@ -51,7 +51,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("inspect", &["tilewright inspect -m DIR", "tilewright inspect -m DIR --weights int8 -c 8192 --json"]),
     ("perplexity", &["tilewright perplexity -m DIR -f text.txt --weights int4"]),
-    ("convert", &["tilewright convert -m DIR -o pair --dtype f32 -p 'The capital of France is'"]),
+    (
+        "convert",
+        &[
+            "tilewright convert -m DIR -o pair --dtype f32 -p 'The capital of France is'",
+            "tilewright convert -m DIR --to gguf --quant q4_k_m -o model.gguf",
+        ],
+    ),
     (
         "selftest",
         &[

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tilewright_backend::{Progress, Stage};
-use tilewright_model::{Parameters, Refusal, Tensor, WeightFormat};
+use tilewright_model::{Parameters, Refusal, StoredType, Tensor, WeightFormat};
 
 use super::{Matrices, read_rows};
 use crate::matmul::Matrix;
@@ -62,7 +62,16 @@ impl Matrices for Packer<'_> {
             }
             read_rows(tensors, rows, out)
         };
-        let matrix = Matrix::pack(self.pool, self.isa, self.format, (rows, cols), &read)?;
+        let matrix = match self.format {
+            WeightFormat::Gguf if tensors.iter().all(|t| t.stored.is_block()) => {
+                Matrix::pack_blocks(self.pool, tensors)?
+            }
+            // What is not stored as blocks is held as exactly.
+            WeightFormat::Gguf if tensors.iter().all(|t| t.stored == StoredType::Bf16) => {
+                Matrix::pack(self.pool, self.isa, WeightFormat::Bf16, (rows, cols), &read)?
+            }
+            format => Matrix::pack(self.pool, self.isa, format, (rows, cols), &read)?,
+        };
         tensors.iter().for_each(|t| (self.release)(t.bytes));
         self.done += tensors.iter().map(|t| t.bytes.len() as u64).sum::<u64>();
         self.report();

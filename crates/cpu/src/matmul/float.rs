@@ -1,9 +1,7 @@
 //! Tiles of float weights.
 
-use tilewright_model::WeightFormat;
-
-use super::layout::{Layout, Line};
-use super::sweep::{Product, Totals};
+use super::layout::{Format, Layout, Line};
+use super::sweep::{Product, Tiles, Totals};
 use crate::simd::Simd;
 
 /// How the weights of one input lie in `L` lines.
@@ -170,14 +168,8 @@ fn row<S: Simd, C: Coding<L>, const L: usize, const P: usize>(
     totals
 }
 
-impl Product for F32 {
-    const FORMAT: WeightFormat = WeightFormat::F32;
-    const STREAMS: usize = 4;
-
-    #[inline(always)]
-    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        widen::<S, Self, 2>(simd, part, packed, wide);
-    }
+impl Tiles for F32 {
+    const FORMAT: Format = Format::F32;
 
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const WIDE: bool>(
@@ -193,6 +185,17 @@ impl Product for F32 {
             packed_tile::<S, Self, 2, M>(simd, lines, x, totals)
         }
     }
+}
+
+impl Product for F32 {
+    const STREAMS: usize = 4;
+    const PACKED_TILES: bool = true;
+    type Tiles = Self;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+        widen::<S, Self, 2>(simd, part, packed, wide);
+    }
 
     #[inline(always)]
     fn row<S: Simd, const P: usize>(simd: S, _: Layout, panels: [&[Line]; P], x: &[u32]) -> Totals<S, P> {
@@ -200,14 +203,8 @@ impl Product for F32 {
     }
 }
 
-impl Product for Bf16 {
-    const FORMAT: WeightFormat = WeightFormat::Bf16;
-    const STREAMS: usize = 4;
-
-    #[inline(always)]
-    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        widen::<S, Self, 1>(simd, part, packed, wide);
-    }
+impl Tiles for Bf16 {
+    const FORMAT: Format = Format::Bf16;
 
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const WIDE: bool>(
@@ -222,6 +219,17 @@ impl Product for Bf16 {
         } else {
             packed_tile::<S, Self, 1, M>(simd, lines, x, totals)
         }
+    }
+}
+
+impl Product for Bf16 {
+    const STREAMS: usize = 4;
+    const PACKED_TILES: bool = true;
+    type Tiles = Self;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+        widen::<S, Self, 1>(simd, part, packed, wide);
     }
 
     #[inline(always)]

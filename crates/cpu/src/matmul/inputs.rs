@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use tilewright_model::WeightFormat;
-
-use super::layout::{Layout, tile_rows};
+use super::blocks;
+use super::layout::{Format, Layout, tile_rows};
 use super::matrix::Matrix;
 use super::sweep::most_rows;
 use crate::pool::Pool;
@@ -18,7 +17,7 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 #[derive(Default)]
 pub struct Inputs {
     words: Vec<u32>,
-    made_for: Option<(Isa, WeightFormat)>,
+    made_for: Option<(Isa, Format)>,
     cols: usize,
     rows: usize,
     tile_rows: usize,
@@ -37,8 +36,10 @@ impl Inputs {
         rows: usize,
         row: impl Fn(usize, &mut [f32]) + Sync,
     ) {
-        let layout = matrix.layout();
-        let most = isa.run(TileRows(layout.format));
+        let Some(first) = matrix.parts().first() else { return };
+        let layout = first.layout;
+        let formats = matrix.parts().iter().map(|part| part.layout.format);
+        let most = formats.map(|format| isa.run(TileRows(format))).min().unwrap_or(1);
         self.made_for = Some((isa, layout.format));
         (self.cols, self.rows, self.tile_rows) = (layout.cols, rows, tile_rows(rows, most));
         let full = rows / self.tile_rows.max(1);
@@ -67,9 +68,13 @@ impl Inputs {
         self.tile_rows.max(1)
     }
 
-    /// Whether they can be multiplied with a matrix of `layout` on `isa`.
-    pub(super) fn fit(&self, isa: Isa, layout: Layout) -> bool {
-        self.made_for == Some((isa, layout.format)) && self.cols == layout.cols
+    /// Whether they can be multiplied with `matrix` on `isa`.
+    pub(super) fn fit(&self, isa: Isa, matrix: &Matrix) -> bool {
+        let made_for =
+            |format: Format| self.made_for.is_some_and(|(by, of)| by == isa && of.shares_inputs(format));
+        matrix.parts().iter().all(|part| {
+            made_for(part.layout.format) && self.tile_rows <= isa.run(TileRows(part.layout.format))
+        }) && self.cols == matrix.cols()
     }
 
     /// The tiles of `rows`, which begins with a tile and ends with one: the rows of each, and its words.
@@ -91,7 +96,7 @@ impl Inputs {
 }
 
 /// Asks an instruction set for the rows of its tiles.
-struct TileRows(WeightFormat);
+struct TileRows(Format);
 
 impl Kernel for TileRows {
     type Output = usize;
@@ -119,10 +124,16 @@ impl Kernel for Fill<'_> {
     fn run<S: Simd>(self, simd: S) {
         let mut slots = self.words[self.first..].iter_mut().step_by(self.stride);
         match self.layout.format {
-            WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => {
+            Format::F32 | Format::Bf16 => {
                 slots.zip(self.values).for_each(|(slot, value)| *slot = value.to_bits());
             }
-            WeightFormat::Int8 | WeightFormat::Int4 => {
+            Format::Blocks(_) => {
+                for values in self.values.as_chunks::<{ blocks::GROUP }>().0 {
+                    let group = quantize_group(simd, values);
+                    slots.by_ref().zip(group).for_each(|(slot, word)| *slot = word);
+                }
+            }
+            Format::Int8 | Format::Int4 => {
                 for (words, values) in self.layout.group_words().zip(self.values.chunks(self.layout.group()))
                 {
                     let mut group = slots.by_ref().take(2 + words);
@@ -168,4 +179,27 @@ fn quantize<S: Simd>(simd: S, values: &[f32], mut put: impl FnMut(u32)) {
     put(scale.to_bits());
     put(lanes.iter().fold(0i32, |sum, lane| sum.wrapping_add(*lane)) as u32);
     integers[..vectors.len()].as_flattened().iter().for_each(|word| put(*word));
+}
+
+/// The words of one group for products with blocks, as [`blocks::HEADER`] says; quantised as [`quantize`] does.
+#[inline(always)]
+fn quantize_group<S: Simd>(simd: S, values: &[f32; blocks::GROUP]) -> [u32; blocks::WORDS] {
+    let mut quantized = [0; 2 + blocks::GROUP / 4];
+    let mut at = 0;
+    quantize(simd, values, |word| {
+        quantized[at] = word;
+        at += 1;
+    });
+    let [scale, _, integers @ ..] = quantized;
+    let sum = |words: &[u32]| {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        bytes.map(|byte| i32::from(byte.cast_signed())).sum::<i32>()
+    };
+    let (first, second) = integers.split_at(integers.len() / 2);
+    let (first, second) = (sum(first), sum(second));
+    let negated = |sum: i32| (-(f32::from_bits(scale) * sum as f32)).to_bits();
+    let mut words = [0; blocks::WORDS];
+    let header = [scale, negated(first + second), negated(first), negated(second), (first + second) as u32];
+    words.iter_mut().zip(header.into_iter().chain(integers)).for_each(|(to, word)| *to = word);
+    words
 }

@@ -5,10 +5,8 @@
     reason = "a tile is indexed by row, vector and half, as it is written on paper"
 )]
 
-use tilewright_model::WeightFormat;
-
-use super::layout::{Layout, Line};
-use super::sweep::{Product, Totals};
+use super::layout::{Format, Layout, Line};
+use super::sweep::{Product, Tiles, Totals};
 use crate::simd::Simd;
 
 /// Bytes ahead of a stream at which memory is asked for the next line.
@@ -17,7 +15,7 @@ const AHEAD: usize = 1024;
 /// How the weights of a group lie in its lines. Every line stands for two vectors of bytes that are multiplied.
 pub(super) trait Coding {
     /// The format.
-    const FORMAT: WeightFormat;
+    const FORMAT: Format;
 
     /// Words of four inputs in two lines, one for each vector of outputs.
     const WORDS: usize;
@@ -75,7 +73,7 @@ impl Form<4> for Wide {
 pub(super) struct Int8;
 
 impl Coding for Int8 {
-    const FORMAT: WeightFormat = WeightFormat::Int8;
+    const FORMAT: Format = Format::Int8;
     const WORDS: usize = 1;
 
     #[inline(always)]
@@ -137,7 +135,7 @@ pub(super) struct Int4;
 const SETTLE: usize = 4;
 
 impl Coding for Int4 {
-    const FORMAT: WeightFormat = WeightFormat::Int4;
+    const FORMAT: Format = Format::Int4;
     const WORDS: usize = 2;
 
     #[inline(always)]
@@ -323,15 +321,8 @@ fn widen<S: Simd, C: Coding>(simd: S, part: Layout, packed: &[Line], wide: &mut 
     }
 }
 
-impl<C: Coding> Product for C {
-    const FORMAT: WeightFormat = C::FORMAT;
-    // The sums of two panels, with what one product takes, are what sixteen registers hold.
-    const STREAMS: usize = 2;
-
-    #[inline(always)]
-    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        widen::<S, C>(simd, part, packed, wide);
-    }
+impl<C: Coding> Tiles for C {
+    const FORMAT: Format = C::FORMAT;
 
     #[inline(always)]
     fn tile<S: Simd, const M: usize, const WIDE: bool>(
@@ -346,6 +337,18 @@ impl<C: Coding> Product for C {
         } else {
             tile::<S, C, Packed, 2, M>(simd, part, lines, x, totals)
         }
+    }
+}
+
+impl<C: Coding> Product for C {
+    // The sums of two panels, with what one product takes, are what sixteen registers hold.
+    const STREAMS: usize = 2;
+    const PACKED_TILES: bool = true;
+    type Tiles = C;
+
+    #[inline(always)]
+    fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+        widen::<S, C>(simd, part, packed, wide);
     }
 
     #[inline(always)]

@@ -5,9 +5,8 @@
 //! zero than above. Scales are rounded to bf16 first and weights are rounded to multiples of the rounded scale.
 
 use half::bf16;
-use tilewright_model::WeightFormat;
 
-use super::layout::{GROUP8, Layout, Line};
+use super::layout::{Format, GROUP8, Layout, Line};
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
 /// Packs up to a panel of rows, `[_, cols]`, into zeroed lines. What stays zero is multiplied by a zero, or belongs
@@ -15,17 +14,19 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 pub(super) fn pack(isa: Isa, layout: Layout, rows: &[f32], lines: &mut [Line]) {
     for (row, weights) in rows.chunks(layout.cols).enumerate() {
         match layout.format {
-            WeightFormat::F32 | WeightFormat::F16 => {
+            Format::F32 => {
                 for (pair, w) in lines.as_chunks_mut::<2>().0.iter_mut().zip(weights) {
                     put_word(&mut pair[row / LANES], row % LANES, w.to_bits());
                 }
             }
-            WeightFormat::Bf16 => {
+            Format::Bf16 => {
                 for (line, w) in lines.iter_mut().zip(weights) {
                     put_half(line, row, bf16::from_f32(*w));
                 }
             }
-            WeightFormat::Int8 | WeightFormat::Int4 => isa.run(PackRow { layout, row, weights, lines }),
+            Format::Int8 | Format::Int4 => isa.run(PackRow { layout, row, weights, lines }),
+            // Blocks are packed as they are, not from floats.
+            Format::Blocks(_) => {}
         }
     }
 }
@@ -59,7 +60,7 @@ impl Kernel for PackRow<'_> {
             group[..weights.len()].copy_from_slice(weights);
             let vectors = &group.as_chunks::<LANES>().0[..weights.len().div_ceil(LANES)];
             let mut integers = [[0; 4]; GROUP8 / LANES];
-            let (scale, pairs) = if layout.format == WeightFormat::Int8 {
+            let (scale, pairs) = if layout.format == Format::Int8 {
                 (quantize8(simd, vectors, &mut integers), words)
             } else {
                 (quantize4(simd, vectors, &mut integers), words / 2)
@@ -69,7 +70,7 @@ impl Kernel for PackRow<'_> {
             put_half(&mut scales[0], row, scale);
             let pairs = pairs.as_chunks_mut::<2>().0.iter_mut();
             let words = integers.as_flattened();
-            if layout.format == WeightFormat::Int8 {
+            if layout.format == Format::Int8 {
                 pairs.zip(words).for_each(|(pair, word)| {
                     put_word(&mut pair[row / LANES], row % LANES, word ^ 0x8080_8080);
                 });

@@ -3,13 +3,12 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use tilewright_model::WeightFormat;
-
+use super::blocks::{self, Blocks, Of, is_dot8, of_type};
 use super::float::{Bf16, F32};
 use super::inputs::Inputs;
 use super::integer::{Int4, Int8};
-use super::layout::{Layout, Line, PANEL, WIDE_LINES};
-use super::matrix::Matrix;
+use super::layout::{Format, Layout, Line, PANEL, WIDE_LINES};
+use super::matrix::{Matrix, Part};
 use super::raw::Block;
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
@@ -17,16 +16,29 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 /// Sums of `M` rows for the outputs of a panel.
 pub(super) type Totals<S, const M: usize> = [[<S as Simd>::F32; 2]; M];
 
-/// A format, as a product of parts of a panel with tiles of activations.
+/// A format, as a product of panels with activations.
 pub(super) trait Product {
-    /// The format.
-    const FORMAT: WeightFormat;
-
     /// Panels that one row is multiplied with at a time, 2 or 4: memory gives more to several streams than to one.
     const STREAMS: usize;
 
+    /// Whether a single tile is multiplied with panels as they are in memory; else they are widened for it.
+    const PACKED_TILES: bool;
+
+    /// How parts of a panel are multiplied with tiles. Formats that are the same once they are widened share it.
+    type Tiles: Tiles;
+
     /// Brings the lines of a part into the form that is multiplied with the least work.
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]);
+
+    /// The results of one row with several panels: the same as of [`tile`](Tiles::tile) with each.
+    fn row<S: Simd, const P: usize>(simd: S, layout: Layout, panels: [&[Line]; P], x: &[u32])
+    -> Totals<S, P>;
+}
+
+/// A product of parts of a panel with tiles of activations.
+pub(super) trait Tiles {
+    /// The format, or one for all that share this.
+    const FORMAT: Format;
 
     /// Adds the products of a part's inputs to the totals of `M` rows. Whether `lines` are packed or widened changes
     /// no bit.
@@ -37,10 +49,6 @@ pub(super) trait Product {
         x: &[u32],
         totals: &mut Totals<S, M>,
     );
-
-    /// The results of one row with several panels: the same as of [`tile`](Self::tile) with each.
-    fn row<S: Simd, const P: usize>(simd: S, layout: Layout, panels: [&[Line]; P], x: &[u32])
-    -> Totals<S, P>;
 }
 
 /// Bytes of activations that go over a panel before the next panel. More would leave the near caches; with fewer, the
@@ -49,20 +57,35 @@ const BLOCK_BYTES: usize = 2 << 20;
 
 /// `out = inputs · matrixᵀ`, or `out +=`.
 pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out: &mut [f32], add: bool) {
-    let layout = matrix.layout();
-    assert!(inputs.fit(isa, layout), "inputs made for the matrix");
-    assert_eq!(out.len(), inputs.rows() * layout.rows, "results, [rows, outputs]");
-    let rows = blocks(inputs.rows(), inputs.tile_rows(), 4 * layout.row_words());
-    let cols: Vec<_> = guided(layout.panels(), pool.threads())
-        .map(|panels| panels.start * PANEL..layout.rows.min(panels.end * PANEL))
+    assert!(inputs.fit(isa, matrix), "inputs made for the matrix");
+    assert_eq!(out.len(), inputs.rows() * matrix.rows(), "results, [rows, outputs]");
+    let row_words = matrix.parts().first().map_or(0, |part| part.layout.row_words());
+    let rows = blocks(inputs.rows(), inputs.tile_rows(), 4 * row_words);
+    let cols: Vec<_> = matrix
+        .parts()
+        .iter()
+        .flat_map(|part| {
+            let end = |panels: &Range<usize>| part.layout.rows.min(panels.end * PANEL);
+            guided(part.layout.panels(), pool.threads())
+                .map(move |panels| part.first + panels.start * PANEL..part.first + end(&panels))
+        })
         .collect();
-    let mut blocks = Block::cut(out, layout.rows, &rows, &cols);
-    pool.for_each(&mut blocks, |block| match layout.format {
-        WeightFormat::F32 | WeightFormat::F16 => run::<F32>(isa, matrix, inputs, block, add),
-        WeightFormat::Bf16 => run::<Bf16>(isa, matrix, inputs, block, add),
-        WeightFormat::Int8 => run::<Int8>(isa, matrix, inputs, block, add),
-        WeightFormat::Int4 => run::<Int4>(isa, matrix, inputs, block, add),
+    let mut blocks = Block::cut(out, matrix.rows(), &rows, &cols);
+    pool.for_each(&mut blocks, |block| {
+        let Some(part) = matrix.part_of(block.cols().start) else { return };
+        match part.layout.format {
+            Format::F32 => run::<F32>(isa, part, inputs, block, add),
+            Format::Bf16 => run::<Bf16>(isa, part, inputs, block, add),
+            Format::Int8 => run::<Int8>(isa, part, inputs, block, add),
+            Format::Int4 => run::<Int4>(isa, part, inputs, block, add),
+            Format::Blocks(stored) => of_type!(stored, run_blocks(isa, part, inputs, block, add)),
+        }
     });
+}
+
+/// The panels of one block of a matrix of blocks.
+fn run_blocks<B: Blocks>(isa: Isa, part: &Part, inputs: &Inputs, block: &mut Block<'_>, add: bool) {
+    run::<Of<B>>(isa, part, inputs, block, add);
 }
 
 /// Ranges of rows, as few as [`BLOCK_BYTES`] allow and about equal, each a whole number of tiles.
@@ -85,12 +108,12 @@ fn guided(panels: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The panels of one block.
-fn run<P: Product>(isa: Isa, matrix: &Matrix, inputs: &Inputs, block: &mut Block<'_>, add: bool) {
+fn run<P: Product>(isa: Isa, matrix: &Part, inputs: &Inputs, block: &mut Block<'_>, add: bool) {
     isa.run(Task { matrix, inputs, block, add, product: PhantomData::<P> });
 }
 
 struct Task<'t, 'o, P> {
-    matrix: &'t Matrix,
+    matrix: &'t Part,
     inputs: &'t Inputs,
     block: &'t mut Block<'o>,
     add: bool,
@@ -104,7 +127,7 @@ impl<P: Product> Kernel for Task<'_, '_, P> {
     fn run<S: Simd>(self, simd: S) {
         if self.inputs.rows() == 1 {
             self.one_row(simd);
-        } else if self.block.rows().len() <= self.inputs.tile_rows() {
+        } else if P::PACKED_TILES && self.block.rows().len() <= self.inputs.tile_rows() {
             self.one_tile(simd);
         } else {
             self.many_tiles(simd);
@@ -139,14 +162,14 @@ impl<P: Product> Task<'_, '_, P> {
     /// Panels meet one tile, straight from memory.
     #[inline(always)]
     fn one_tile<S: Simd>(self, simd: S) {
-        let layout = self.matrix.layout();
+        let layout = self.matrix.layout;
         for from in self.block.cols().step_by(PANEL) {
-            let lines = self.matrix.panel(from / PANEL);
+            let lines = self.matrix.panel((from - self.matrix.first) / PANEL);
             let cols = from..self.block.cols().end.min(from + PANEL);
             for (rows, x) in self.inputs.tiles(self.block.rows()) {
                 let place = Place { rows, cols: cols.clone(), add: self.add, block: &mut *self.block };
                 let step = Step { part: layout, lines, x, sums: &mut [], first: true };
-                step.any::<S, P, false>(simd, Some(place));
+                step.any::<S, P::Tiles, false>(simd, Some(place));
             }
         }
     }
@@ -154,12 +177,12 @@ impl<P: Product> Task<'_, '_, P> {
     /// Panels go part by part, widened once, over many tiles; the sums wait in memory meanwhile.
     #[inline(always)]
     fn many_tiles<S: Simd>(self, simd: S) {
-        let layout = self.matrix.layout();
+        let layout = self.matrix.layout;
         let (rows, tile_rows) = (self.block.rows(), self.inputs.tile_rows());
         let mut wide = Box::new(Wide([[0; 64]; WIDE_LINES]));
         let mut sums = vec![[[0.0; LANES]; 2]; rows.len().next_multiple_of(tile_rows)];
         for from in self.block.cols().step_by(PANEL) {
-            let mut lines = self.matrix.panel(from / PANEL);
+            let mut lines = self.matrix.panel((from - self.matrix.first) / PANEL);
             let cols = from..self.block.cols().end.min(from + PANEL);
             let mut words = 0..0;
             for part in layout.parts() {
@@ -178,7 +201,7 @@ impl<P: Product> Task<'_, '_, P> {
                     let x = &x[words.start * tile..words.end * tile];
                     let place = Place { rows, cols: cols.clone(), add: self.add, block: &mut *self.block };
                     let step = Step { part, lines: &wide.0, x, sums, first: words.start == 0 };
-                    step.any::<S, P, true>(simd, lines.is_empty().then_some(place));
+                    step.any::<S, P::Tiles, true>(simd, lines.is_empty().then_some(place));
                 }
             }
         }
@@ -189,14 +212,14 @@ impl<P: Product> Task<'_, '_, P> {
 #[inline(always)]
 fn streams<S: Simd, P: Product, const N: usize>(
     simd: S,
-    matrix: &Matrix,
+    matrix: &Part,
     x: &[u32],
     block: &mut Block<'_>,
     from: usize,
     add: bool,
 ) -> usize {
-    let panels = std::array::from_fn(|p| matrix.panel(from / PANEL + p));
-    let results = P::row::<S, N>(simd, matrix.layout(), panels, x);
+    let panels = std::array::from_fn(|p| matrix.panel((from - matrix.first) / PANEL + p));
+    let results = P::row::<S, N>(simd, matrix.layout, panels, x);
     let end = block.cols().end.min(from + N * PANEL);
     for (result, cols) in results.into_iter().zip((from..end).step_by(PANEL)) {
         store(simd, result, block.segment(0, cols..end.min(cols + PANEL)), add);
@@ -205,11 +228,13 @@ fn streams<S: Simd, P: Product, const N: usize>(
 }
 
 /// The most rows of a tile of activations for `format`.
-pub(super) const fn most_rows<S: Simd>(format: WeightFormat) -> usize {
+pub(super) const fn most_rows<S: Simd>(format: Format) -> usize {
     match format {
-        WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => S::FLOAT_ROWS,
-        WeightFormat::Int8 => S::INT8_ROWS,
-        WeightFormat::Int4 => S::INT4_ROWS,
+        Format::F32 | Format::Bf16 => S::FLOAT_ROWS,
+        Format::Int8 => S::INT8_ROWS,
+        Format::Int4 => S::INT4_ROWS,
+        Format::Blocks(stored) if is_dot8(stored) => S::INT8_ROWS,
+        Format::Blocks(_) => S::INT4_ROWS,
     }
 }
 
@@ -226,7 +251,7 @@ struct Step<'a> {
 impl Step<'_> {
     /// With as many rows as the tile has. The last part of a panel has a place for its results.
     #[inline(always)]
-    fn any<S: Simd, P: Product, const WIDE: bool>(self, simd: S, place: Option<Place<'_, '_>>) {
+    fn any<S: Simd, P: Tiles, const WIDE: bool>(self, simd: S, place: Option<Place<'_, '_>>) {
         let tile = self.x.len() / self.part.row_words();
         // Conditions on constants, so that tiles which an instruction set does not have are not compiled for it.
         if const { most_rows::<S>(P::FORMAT) >= 12 } && tile == 12 {
@@ -260,7 +285,7 @@ impl<'a, 'p, 'o, P, const M: usize, const WIDE: bool> Tile<'a, 'p, 'o, P, M, WID
     }
 }
 
-impl<P: Product, const M: usize, const WIDE: bool> Kernel for Tile<'_, '_, '_, P, M, WIDE> {
+impl<P: Tiles, const M: usize, const WIDE: bool> Kernel for Tile<'_, '_, '_, P, M, WIDE> {
     type Output = ();
 
     #[inline(always)]

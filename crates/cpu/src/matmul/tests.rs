@@ -121,7 +121,7 @@ proptest! {
                 // An activation is off by half a step of at most greatest / 127; floats by a few roundings.
                 let step = match case.format {
                     WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 1e-6 * greatest,
-                    WeightFormat::Int8 | WeightFormat::Int4 => greatest / 253.0,
+                    _ => greatest / 253.0,
                 };
                 let exact: f64 = w.iter().zip(x).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
                 let bound: f64 = w.iter().map(|w| f64::from(w.abs() * step)).sum();
@@ -149,7 +149,7 @@ proptest! {
                     WeightFormat::Bf16 => want.abs() / 256.0,
                     WeightFormat::Int8 => greatest / 252.0,
                     // The least square error may cut the extreme: at most from 9.5 steps to 7.
-                    WeightFormat::Int4 => greatest * 0.27,
+                    _ => greatest * 0.27,
                 };
                 prop_assert!((got - want).abs() <= bound, "{got} for {want}");
             }

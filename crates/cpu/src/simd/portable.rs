@@ -124,6 +124,17 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn load_f16_pair(self, from: &[u8; 64]) -> [Self::F32; 2] {
+        let halves = from.as_chunks::<2>().0;
+        from_fn(|vector| from_fn(|i| f16::from_le_bytes(halves[LANES * vector + i]).to_f32()))
+    }
+    #[inline(always)]
+    fn field(self, from: &[u8; 64], shift: u32, mask: u32) -> Self::I32 {
+        let words = from.as_chunks::<4>().0;
+        from_fn(|i| (u32::from_le_bytes(words[i]) >> shift & mask) as i32)
+    }
+
+    #[inline(always)]
     fn load_bytes(self, from: &[u8; 64]) -> Self::F32 {
         from_fn(|i| f32::from_le_bytes(from_fn(|byte| from[4 * i + byte])))
     }
@@ -142,6 +153,18 @@ impl Simd for Portable {
     #[inline(always)]
     fn nibbles(self, a: Self::U8) -> [Self::U8; 2] {
         [a.map(|byte| byte & 15), a.map(|byte| byte >> 4)]
+    }
+    #[inline(always)]
+    fn pick(self, a: Self::U8, shift: i32, mask: u8) -> Self::U8 {
+        a.map(|byte| (if shift < 0 { byte >> -shift } else { byte << shift }) & mask)
+    }
+    #[inline(always)]
+    fn or_u8(self, a: Self::U8, b: Self::U8) -> Self::U8 {
+        from_fn(|i| a[i] | b[i])
+    }
+    #[inline(always)]
+    fn look_up(self, a: Self::U8, table: &[u8; 16]) -> Self::U8 {
+        a.map(|byte| table[usize::from(byte & 15)])
     }
     #[inline(always)]
     fn split8(self, w: Self::U8) -> [Self::U8; 2] {

@@ -25,7 +25,7 @@ struct Outputs {
     ints: Vec<[i32; LANES]>,
     words: [u32; 4],
     halves: [u16; LANES],
-    bytes: [[u8; 64]; 2],
+    bytes: Vec<[u8; 64]>,
     scalars: [u32; 2],
 }
 
@@ -46,6 +46,11 @@ impl Kernel for &Inputs {
             let mut lanes = [0; LANES];
             s.store_i32(v, &mut lanes);
             lanes
+        };
+        let byte = |v: S::U8| {
+            let mut bytes = [0; 64];
+            s.store_u8(v, &mut bytes);
+            bytes
         };
         let mut halves = [0; LANES];
         s.store_f16(a, &mut halves);
@@ -84,6 +89,8 @@ impl Kernel for &Inputs {
                 float(s.load_bytes(&self.bytes)),
                 float(pair[0]),
                 float(pair[1]),
+                float(s.load_f16_pair(&self.bytes)[0]),
+                float(s.load_f16_pair(&self.bytes)[1]),
             ],
             ints: vec![
                 int(s.splat_i32(self.x)),
@@ -92,10 +99,22 @@ impl Kernel for &Inputs {
                 int(s.round(s.load(&self.a.map(|x| (x % 4e8) * 2.5)))),
                 int(unbiased),
                 int(nibbles),
+                int(s.field(&self.bytes, 0, 63)),
+                int(s.field(&self.bytes, 24, 255)),
+                int(s.field(&self.bytes, 30, 3)),
             ],
             words: s.narrow(s.load_i32(&self.i.map(|x| x % 300))),
             halves,
-            bytes: [copy, image],
+            bytes: vec![
+                copy,
+                image,
+                byte(s.pick(bytes, 0, 15)),
+                byte(s.pick(bytes, -4, 15)),
+                byte(s.pick(bytes, -6, 3)),
+                byte(s.pick(bytes, 3, 0x78)),
+                byte(s.or_u8(low, s.pick(bytes, 2, 0x30))),
+                byte(s.look_up(high, &from_fn(|k| self.bytes[k]))),
+            ],
             scalars: [s.reduce_add(a).to_bits(), s.reduce_max(a).to_bits()],
         }
     }

@@ -1,33 +1,45 @@
-//! `convert`: a checkpoint to the pair `manifest.json` and `weights.blob`.
+//! `convert`: a checkpoint to the pair `manifest.json` and `weights.blob`, to GGUF or to safetensors.
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tilewright_engine::Source;
-use tilewright_model::convert::{Arm, BlobType, ConvertOptions, convert};
-use tilewright_model::{Checkpoint, Refusal, Specials, Tokenizer};
+use tilewright_engine::{Source, find_model};
+use tilewright_model::convert::{
+    Arm, BlobType, ConvertOptions, Quant, convert, write_gguf, write_safetensors,
+};
+use tilewright_model::{Checkpoint, Code, Finding, Refusal, Specials, Tokenizer};
 
 use crate::console::{Console, bytes};
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
 
-/// Convert a checkpoint to manifest.json and weights.blob
+/// Convert a checkpoint to manifest.json and weights.blob, to GGUF or to safetensors
 ///
-/// Nothing is rounded, and memory stays within one tile of a tensor. docs/converted-checkpoint.md describes both files.
+/// Nothing is rounded but by --quant, and memory stays within one tile of a tensor. docs/converted-checkpoint.md describes
+/// the pair of files, docs/models.md what is read of the others.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Checkpoint directory [default: the small story model inside the program]
+    /// Checkpoint directory, GGUF file, or org/name[:file] in the cache of Hugging Face [default: the small story model inside the program]
     #[arg(short, long, value_name = "DIR")]
     model: Option<PathBuf>,
 
-    /// Directory to write to, made if absent
+    /// Directory to write to, made if absent; or a file FILE.gguf
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Type of an element of the blob
-    #[arg(long, value_name = "TYPE", value_enum, default_value = "f64")]
-    dtype: Dtype,
+    /// Form to write
+    #[arg(long, value_name = "FORM", value_enum, default_value = "converted")]
+    to: Form,
+
+    /// Mixture of types that the matrices are rounded to, in GGUF [default: as stored]
+    #[arg(long, value_name = "MIX", value_parser = mixtures())]
+    quant: Option<Quant>,
+
+    /// Type of an element of the blob [default: f64]
+    #[arg(long, value_name = "TYPE", value_enum)]
+    dtype: Option<Dtype>,
 
     /// Text to fold into the manifest as the prompt
     #[arg(short, long, value_name = "TEXT", conflicts_with = "ids")]
@@ -41,12 +53,30 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     fixed: bool,
 
-    /// Replace a pair that is there already
+    /// Replace what is there already
     #[arg(long)]
     overwrite: bool,
 
     #[command(flatten)]
     pub output: OutputFlags,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// manifest.json and weights.blob
+    Converted,
+    /// One GGUF file, model.gguf in a directory
+    Gguf,
+    /// config.json, model.safetensors and the texts beside them
+    Safetensors,
+}
+
+fn mixtures() -> impl TypedValueParser<Value = Quant> {
+    PossibleValuesParser::new(Quant::ALL.map(|(_, name)| name)).map(|name| {
+        let found = Quant::ALL.into_iter().find(|(_, known)| *known == name);
+        found.map_or(Quant::Q8_0, |(quant, _)| quant)
+    })
 }
 
 /// Type of an element.
@@ -72,17 +102,35 @@ enum Prompt {
 }
 
 impl ConvertArgs {
+    /// Refuses flags of another form than the one asked for.
+    fn check(&self) -> Result<(), Refusal> {
+        let pair = [
+            ("--dtype", self.dtype.is_some()),
+            ("--prompt", self.prompt.is_some()),
+            ("--ids", self.ids.is_some()),
+            ("--fixed", self.fixed),
+        ];
+        let given = match self.to {
+            Form::Converted => vec![("--quant", self.quant.is_some())],
+            Form::Gguf => pair.to_vec(),
+            Form::Safetensors => [&pair[..], &[("--quant", self.quant.is_some())]].concat(),
+        };
+        let findings = given.into_iter().filter(|(_, given)| *given);
+        let findings = findings.map(|(flag, _)| Finding::new(flag, "not with this --to", "given"));
+        Refusal::check(Code::RequestInvalid, findings.collect())
+    }
+
     fn resolve(self) -> Job {
         Job {
-            source: self.model.map_or(Source::Embedded, Source::Path),
+            source: self.model.map_or(Source::Embedded, |model| Source::Path(find_model(&model))),
             out: self.out,
             prompt: match self.prompt {
                 Some(text) => Prompt::Text(text),
                 None => Prompt::Ids(self.ids.unwrap_or_default()),
             },
             dtype: match self.dtype {
-                Dtype::F64 => BlobType::F64,
-                Dtype::F32 => BlobType::F32,
+                Some(Dtype::F32) => BlobType::F32,
+                Some(Dtype::F64) | None => BlobType::F64,
             },
             arm: if self.fixed { Arm::Fixed } else { Arm::AnyModel },
             overwrite: self.overwrite,
@@ -92,11 +140,16 @@ impl ConvertArgs {
 
 /// Carries `convert` out.
 pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failure> {
+    args.check()?;
+    let (form, quant) = (args.to, args.quant);
     let job = args.resolve();
     let checkpoint = match &job.source {
         Source::Embedded => Checkpoint::embedded()?,
         Source::Path(path) => Checkpoint::open(path)?,
     };
+    if form != Form::Converted {
+        return other_form(&checkpoint, (form, quant), &job, console);
+    }
     let ids = ids(job.prompt, &checkpoint)?;
     let options =
         ConvertOptions { dtype: job.dtype, arm: job.arm, input_ids: &ids, overwrite: job.overwrite };
@@ -113,6 +166,39 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
     if console.json() {
         let dtype = job.dtype.stored().to_string();
         console.object(&json!({"out": out, "dtype": dtype, "bytes": written, "prompt_tokens": ids.len()}))?;
+    }
+    Ok(())
+}
+
+/// GGUF or safetensors.
+fn other_form(
+    checkpoint: &Checkpoint,
+    (form, quant): (Form, Option<Quant>),
+    job: &Job,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let is_file = job.out.extension().is_some_and(|extension| extension == "gguf");
+    let out = match form {
+        Form::Gguf if !is_file => job.out.join("model.gguf"),
+        _ => job.out.clone(),
+    };
+    let bar = console.bar("converting");
+    let mut written = 0;
+    let mut progress = |done, total| {
+        written = done;
+        bar.report(done, total);
+    };
+    match form {
+        Form::Gguf => write_gguf(checkpoint, &out, quant, job.overwrite, &mut progress)?,
+        Form::Safetensors | Form::Converted => {
+            write_safetensors(checkpoint, &out, job.overwrite, &mut progress)?;
+        }
+    }
+    drop(bar);
+    let out = out.display().to_string();
+    console.notice("done", &format!("{} in {out}", bytes(written)));
+    if console.json() {
+        console.object(&json!({"out": out, "bytes": written}))?;
     }
     Ok(())
 }

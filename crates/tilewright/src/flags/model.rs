@@ -7,14 +7,14 @@ use std::str::FromStr;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tilewright_backend::KvFormat;
-use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source};
+use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source, find_model};
 use tilewright_model::WeightFormat;
 
 /// Flags about the model and the device.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Model and device")]
 pub(crate) struct ModelFlags {
-    /// Checkpoint directory [default: the small story model inside the program]
+    /// Checkpoint directory, GGUF file, or org/name[:file] in the cache of Hugging Face [default: the small story model inside the program]
     #[arg(short, long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 
@@ -73,7 +73,7 @@ impl ModelFlags {
     /// Resolves the flags.
     pub(crate) fn resolve(self) -> ModelChoice {
         ModelChoice {
-            source: self.model.map_or(Source::Embedded, Source::Path),
+            source: self.model.map_or(Source::Embedded, |model| Source::Path(find_model(&model))),
             options: OpenOptions {
                 device: self.device,
                 weights: self.weights,

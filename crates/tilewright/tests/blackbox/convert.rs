@@ -97,3 +97,23 @@ fn a_limit_of_file_size_is_refused_by_name_and_leaves_nothing() {
     let left: Vec<_> = fs::read_dir(&out).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(left, [] as [std::path::PathBuf; 0]);
 }
+
+/// Every other form is the same model: the ids of a reply do not change.
+#[test]
+fn other_forms_are_written_and_the_engine_runs_them_with_the_same_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = |model: &str| {
+        let line = ["run", "-m", model, "--ids", "1,2,3", "--temp", "0", "-n", "8", "--ignore-eos"];
+        tilewright(&[&line[..], &["--weights", "f32"]].concat()).expect_code(0).stdout
+    };
+    let expected = ids(root().join(FIXTURE).to_str().unwrap());
+    for (form, out) in [("gguf", "model.gguf"), ("safetensors", "published")] {
+        let out = folder.path().join(out);
+        let out = out.to_str().unwrap();
+        convert(out, &["--to", form]).expect_code(0);
+        assert_eq!(ids(out), expected, "{form}");
+    }
+    let out = folder.path().join("x");
+    let refusal = convert(out.to_str().unwrap(), &["--to", "gguf", "--ids", "1", "--json"]).refusal();
+    assert_eq!(refusal["code"], "request_invalid");
+}

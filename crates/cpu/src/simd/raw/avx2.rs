@@ -108,6 +108,22 @@ where
             ]
         }
 
+        fn load_f16_pair(from: &[u8; 64]) -> [F; 2] {
+            let at = from.as_ptr().cast::<__m128i>();
+            [
+                [_mm256_cvtph_ps(_mm_loadu_si128(at)), _mm256_cvtph_ps(_mm_loadu_si128(at.add(1)))],
+                [_mm256_cvtph_ps(_mm_loadu_si128(at.add(2))), _mm256_cvtph_ps(_mm_loadu_si128(at.add(3)))],
+            ]
+        }
+        fn field(from: &[u8; 64], shift: u32, mask: u32) -> I {
+            let at = from.as_ptr().cast::<__m256i>();
+            let (count, mask) = (_mm_cvtsi32_si128(shift as i32), _mm256_set1_epi32(mask as i32));
+            [
+                _mm256_and_si256(_mm256_srl_epi32(_mm256_loadu_si256(at), count), mask),
+                _mm256_and_si256(_mm256_srl_epi32(_mm256_loadu_si256(at.add(1)), count), mask),
+            ]
+        }
+
         fn load_bytes(from: &[u8; 64]) -> F {
             let at = from.as_ptr().cast::<f32>();
             [_mm256_loadu_ps(at), _mm256_loadu_ps(at.add(8))]
@@ -135,6 +151,20 @@ where
                     _mm256_and_si256(_mm256_srli_epi16::<4>(a[1]), mask),
                 ],
             ]
+        }
+        fn pick(a: I, shift: i32, mask: u8) -> I {
+            let (count, mask) = (_mm_cvtsi32_si128(shift.abs()), _mm256_set1_epi8(mask as i8));
+            let a = if shift < 0 {
+                [_mm256_srl_epi16(a[0], count), _mm256_srl_epi16(a[1], count)]
+            } else {
+                [_mm256_sll_epi16(a[0], count), _mm256_sll_epi16(a[1], count)]
+            };
+            [_mm256_and_si256(a[0], mask), _mm256_and_si256(a[1], mask)]
+        }
+        fn or_u8(a: I, b: I) -> I { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
+        fn look_up(a: I, table: &[u8; 16]) -> I {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            [_mm256_shuffle_epi8(table, a[0]), _mm256_shuffle_epi8(table, a[1])]
         }
         fn split8(w: I) -> [I; 2] {
             if VNNI {

@@ -65,6 +65,15 @@ impl Simd for Avx512 {
             [_mm512_castsi512_ps(_mm512_slli_epi32::<16>(pair)), _mm512_castsi512_ps(high)]
         }
 
+        fn load_f16_pair(from: &[u8; 64]) -> [__m512; 2] {
+            let at = from.as_ptr().cast::<__m256i>();
+            [_mm512_cvtph_ps(_mm256_loadu_si256(at)), _mm512_cvtph_ps(_mm256_loadu_si256(at.add(1)))]
+        }
+        fn field(from: &[u8; 64], shift: u32, mask: u32) -> __m512i {
+            let words = _mm512_loadu_epi32(from.as_ptr().cast());
+            _mm512_and_si512(_mm512_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), _mm512_set1_epi32(mask as i32))
+        }
+
         fn load_bytes(from: &[u8; 64]) -> __m512 { _mm512_loadu_ps(from.as_ptr().cast()) }
         fn load_u8(from: &[u8; 64]) -> __m512i { _mm512_loadu_epi32(from.as_ptr().cast()) }
         fn store_u8(value: __m512i, to: &mut [u8; 64]) { _mm512_storeu_epi32(to.as_mut_ptr().cast(), value) }
@@ -72,6 +81,15 @@ impl Simd for Avx512 {
         fn nibbles(a: __m512i) -> [__m512i; 2] {
             let mask = _mm512_set1_epi8(15);
             [_mm512_and_si512(a, mask), _mm512_and_si512(_mm512_srli_epi16::<4>(a), mask)]
+        }
+        fn pick(a: __m512i, shift: i32, mask: u8) -> __m512i {
+            let count = _mm_cvtsi32_si128(shift.abs());
+            let a = if shift < 0 { _mm512_srl_epi16(a, count) } else { _mm512_sll_epi16(a, count) };
+            _mm512_and_si512(a, _mm512_set1_epi8(mask as i8))
+        }
+        fn or_u8(a: __m512i, b: __m512i) -> __m512i { _mm512_or_si512(a, b) }
+        fn look_up(a: __m512i, table: &[u8; 16]) -> __m512i {
+            _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())), a)
         }
         fn dot8(sum: __m512i, w: [__m512i; 2], x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w[0], _mm512_set1_epi32(x)) }
         fn dot4(sum: __m512i, w: __m512i, x: i32) -> __m512i { _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(x)) }

@@ -116,6 +116,21 @@ where
             ]
         }
 
+        fn load_f16_pair(from: &[u8; 64]) -> [F; 2] {
+            let halves = from.as_chunks::<2>().0;
+            from_fn(|vector| {
+                let wide: [f32; LANES] = from_fn(|i| f16::from_le_bytes(halves[LANES * vector + i]).to_f32());
+                from_fn(|i| vld1q_f32(wide.as_ptr().add(4 * i)))
+            })
+        }
+        fn field(from: &[u8; 64], shift: u32, mask: u32) -> I {
+            let at = from.as_ptr().cast::<i32>();
+            // Bits that the shift brings in from the sign are not in the mask, unless nothing is shifted.
+            let mask = vdupq_n_s32((mask & (u32::MAX >> shift)) as i32);
+            let by = vdupq_n_s32(-(shift as i32));
+            from_fn(|i| vandq_s32(vshlq_s32(vld1q_s32(at.add(4 * i)), by), mask))
+        }
+
         fn load_bytes(from: &[u8; 64]) -> F { from_fn(|i| vld1q_f32(from.as_ptr().cast::<f32>().add(4 * i))) }
         fn load_u8(from: &[u8; 64]) -> B { from_fn(|i| vld1q_u8(from.as_ptr().add(16 * i))) }
         fn store_u8(value: B, to: &mut [u8; 64]) {
@@ -130,6 +145,15 @@ where
         }
         fn nibbles(a: B) -> [B; 2] {
             [from_fn(|i| vandq_u8(a[i], vdupq_n_u8(15))), from_fn(|i| vshrq_n_u8::<4>(a[i]))]
+        }
+        fn pick(a: B, shift: i32, mask: u8) -> B {
+            let (by, mask) = (vdupq_n_s8(shift as i8), vdupq_n_u8(mask));
+            from_fn(|i| vandq_u8(vshlq_u8(a[i], by), mask))
+        }
+        fn or_u8(a: B, b: B) -> B { from_fn(|i| vorrq_u8(a[i], b[i])) }
+        fn look_up(a: B, table: &[u8; 16]) -> B {
+            let table = vld1q_u8(table.as_ptr());
+            from_fn(|i| vqtbl1q_u8(table, a[i]))
         }
         fn split8(w: B) -> [B; 2] { [from_fn(|i| veorq_u8(w[i], vdupq_n_u8(128))); 2] }
         fn dot8(sum: I, w: [B; 2], x: i32) -> I {

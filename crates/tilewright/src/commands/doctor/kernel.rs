@@ -55,7 +55,7 @@ fn share(got: f64, weights: &[f32], activations: &[f32], format: WeightFormat) -
     let step = f64::from(greatest)
         * match format {
             WeightFormat::F32 | WeightFormat::F16 | WeightFormat::Bf16 => 1e-6,
-            WeightFormat::Int8 | WeightFormat::Int4 => 1.0 / 253.0,
+            WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::Gguf => 1.0 / 253.0,
         };
     let exact: f64 = weights.iter().zip(activations).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
     let allowed: f64 = weights.iter().map(|w| f64::from(w.abs()) * step).sum();

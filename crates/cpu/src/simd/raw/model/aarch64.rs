@@ -54,6 +54,12 @@ model! {
     fn vdupq_n_f32(x: f32) -> float32x4_t = [x; 4];
     fn vdupq_n_s32(x: i32) -> int32x4_t = [x; 4];
     fn vdupq_n_u8(x: u8) -> uint8x16_t = [x; 16];
+    fn vdupq_n_s8(x: i8) -> int8x16_t = [x; 16];
+    fn vshlq_u8(a: uint8x16_t, by: int8x16_t) -> uint8x16_t =
+        from_fn(|i| if by[i] < 0 { a[i] >> -by[i] } else { a[i] << by[i] });
+    fn vorrq_u8(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = from_fn(|i| a[i] | b[i]);
+    fn vqtbl1q_u8(table: uint8x16_t, a: uint8x16_t) -> uint8x16_t =
+        from_fn(|i| table.get(usize::from(a[i])).copied().unwrap_or(0));
     fn vld1q_f32(at: *const f32) -> float32x4_t = load(at);
     fn vld1q_s32(at: *const i32) -> int32x4_t = load(at);
     fn vld1q_u8(at: *const u8) -> uint8x16_t = load(at);

@@ -100,6 +100,11 @@ fn packs_16(a: [i16; 16], b: [i16; 16]) -> [i8; 32] {
     })
 }
 
+/// VPSHUFB: within each 16 bytes the byte of `a` that the low four bits of `b` name; zero where the high bit of `b` is set.
+fn shuffle<const N: usize>(a: [u8; N], b: [u8; N]) -> [u8; N] {
+    from_fn(|i| if b[i] & 128 == 0 { a[i / 16 * 16 + usize::from(b[i] & 15)] } else { 0 })
+}
+
 /// VPSIGNB: `a` with the sign of `b`, zero where `b` is.
 fn sign(a: i8, b: i8) -> i8 {
     a.wrapping_mul(b.signum())
@@ -132,6 +137,15 @@ model! {
         cast(map2(cast::<_, [i32; 16]>(a), cast::<_, [i32; 16]>(b), i32::wrapping_add));
     fn _mm512_and_si512(a: __m512i, b: __m512i) -> __m512i = map2(a, b, |a, b| a & b);
     fn _mm512_slli_epi32<const N: u32>(a: __m512i) -> __m512i = cast(map(cast::<_, [i32; 16]>(a), |x| x << N));
+    fn _mm512_sll_epi16(a: __m512i, count: __m128i) -> __m512i =
+        cast(map(cast::<_, [u16; 32]>(a), |x| x << cast::<_, [u64; 2]>(count)[0]));
+    fn _mm512_srl_epi16(a: __m512i, count: __m128i) -> __m512i =
+        cast(map(cast::<_, [u16; 32]>(a), |x| x >> cast::<_, [u64; 2]>(count)[0]));
+    fn _mm512_srl_epi32(a: __m512i, count: __m128i) -> __m512i =
+        cast(map(cast::<_, [u32; 16]>(a), |x| x >> cast::<_, [u64; 2]>(count)[0]));
+    fn _mm512_or_si512(a: __m512i, b: __m512i) -> __m512i = map2(a, b, |a, b| a | b);
+    fn _mm512_broadcast_i32x4(a: __m128i) -> __m512i = cast([a; 4]);
+    fn _mm512_shuffle_epi8(a: __m512i, b: __m512i) -> __m512i = shuffle(a, b);
     fn _mm512_srli_epi16<const N: u32>(a: __m512i) -> __m512i = cast(map(cast::<_, [u16; 32]>(a), |x| x >> N));
     fn _mm512_dpbusd_epi32(sum: __m512i, a: __m512i, b: __m512i) -> __m512i =
         cast(dpbusd::<16, 64>(cast(sum), a, cast(b)));
@@ -172,6 +186,15 @@ model! {
         cast(map(cast::<_, [i32; 8]>(a), |x| x << cast::<_, [u64; 2]>(count)[0]));
     fn _mm256_slli_epi32<const N: i32>(a: __m256i) -> __m256i = cast(map(cast::<_, [i32; 8]>(a), |x| x << N));
     fn _mm256_srli_epi16<const N: i32>(a: __m256i) -> __m256i = cast(map(cast::<_, [u16; 16]>(a), |x| x >> N));
+    fn _mm256_sll_epi16(a: __m256i, count: __m128i) -> __m256i =
+        cast(map(cast::<_, [u16; 16]>(a), |x| x << cast::<_, [u64; 2]>(count)[0]));
+    fn _mm256_srl_epi16(a: __m256i, count: __m128i) -> __m256i =
+        cast(map(cast::<_, [u16; 16]>(a), |x| x >> cast::<_, [u64; 2]>(count)[0]));
+    fn _mm256_srl_epi32(a: __m256i, count: __m128i) -> __m256i =
+        cast(map(cast::<_, [u32; 8]>(a), |x| x >> cast::<_, [u64; 2]>(count)[0]));
+    fn _mm256_or_si256(a: __m256i, b: __m256i) -> __m256i = map2(a, b, |a, b| a | b);
+    fn _mm256_broadcastsi128_si256(a: __m128i) -> __m256i = cast([a; 2]);
+    fn _mm256_shuffle_epi8(a: __m256i, b: __m256i) -> __m256i = shuffle(a, b);
     fn _mm256_maddubs_epi16(a: __m256i, b: __m256i) -> __m256i = cast(maddubs(a, cast(b)));
     fn _mm256_madd_epi16(a: __m256i, b: __m256i) -> __m256i = cast(maddwd(cast(a), cast(b)));
     fn _mm256_packs_epi32(a: __m256i, b: __m256i) -> __m256i = cast(packs_32(cast(a), cast(b)));

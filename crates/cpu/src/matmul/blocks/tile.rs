@@ -1,0 +1,338 @@
+//! Products with blocks: a few rows with a part that was widened once, or one row with panels as they are in memory.
+//!
+//! Widened, a part goes by groups of one scale: two lines of scales as f32, two of offsets where the integers are without
+//! sign, then the integers as bytes, a line for each word and vector, two where they are multiplied with their sign.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "a tile is indexed by row, vector and word, as it is written on paper"
+)]
+
+use tilewright_model::StoredType;
+
+use super::super::layout::{Format, Layout, Line};
+use super::super::sweep::{Tiles, Totals};
+use super::scales::Scales;
+use super::{Blocks, GROUP, HEADER, WORDS};
+use crate::simd::Simd;
+
+/// Bytes ahead of a stream at which memory is asked for the next line.
+const AHEAD: usize = 1024;
+
+/// What products of blocks are made of.
+pub(in crate::matmul) trait Kind: Tiles {
+    /// Inputs that have one scale, 16 or 32.
+    const GROUP: usize;
+    /// Whether integers are multiplied with their sign.
+    const SIGNED: bool;
+    /// Words that may be summed in 16 bits.
+    const SETTLE: usize;
+}
+
+/// Integers without sign, `G` a scale, of which `SETTLE` words may be summed in 16 bits.
+pub(in crate::matmul) struct Dot4<const G: usize, const SETTLE: usize>;
+
+/// Integers with a sign, 32 a scale.
+pub(in crate::matmul) struct Dot8;
+
+/// One group of one scale in a product.
+#[derive(Clone, Copy)]
+struct Group<S: Simd> {
+    scale: S::F32,
+    /// Unused for integers with a sign.
+    offset: S::F32,
+}
+
+/// Adds a group's exact sum to the total of row `m`.
+#[inline(always)]
+fn add<S: Simd, T: Kind>(
+    simd: S,
+    sum: S::I32,
+    group: Group<S>,
+    (header, half): ([u32; HEADER], usize),
+    total: S::F32,
+) -> S::F32 {
+    let [scale, all, first, second, integers] = header;
+    let scale = simd.mul(group.scale, simd.splat(f32::from_bits(scale)));
+    if T::SIGNED {
+        let excess = simd.splat_i32((integers as i32).wrapping_mul(-S::BIAS));
+        let sum = if S::BIAS == 0 { sum } else { simd.add_i32(sum, excess) };
+        return simd.fma(simd.to_f32(sum), scale, total);
+    }
+    let negated = match (T::GROUP, half) {
+        (GROUP, _) => all,
+        (_, 0) => first,
+        _ => second,
+    };
+    let total = simd.fma(simd.to_f32(sum), scale, total);
+    simd.fma(group.offset, simd.splat(f32::from_bits(negated)), total)
+}
+
+impl<const G: usize, const SETTLE: usize> Kind for Dot4<G, SETTLE> {
+    const GROUP: usize = G;
+    const SIGNED: bool = false;
+    const SETTLE: usize = SETTLE;
+}
+
+impl<const G: usize, const SETTLE: usize> Tiles for Dot4<G, SETTLE> {
+    const FORMAT: Format = Format::Blocks(StoredType::Q4_0);
+
+    #[inline(always)]
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        part: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: &mut Totals<S, M>,
+    ) {
+        let mut lines = lines;
+        for x in x.as_chunks::<M>().0.chunks(WORDS).take(part.cols / GROUP) {
+            let (header, x) = x.split_at(HEADER);
+            for (half, x) in x.chunks(G / 4).enumerate() {
+                let (group, rest) = lines.split_at(4 + G / 2);
+                lines = rest;
+                let (head, words) = group.split_at(4);
+                let words = words.as_chunks::<2>().0;
+                if 2 * M + 2 <= S::REGISTERS {
+                    let sums = dots4::<S, SETTLE, M, 2>(simd, 0, words, x);
+                    finish::<S, Self, M, 2>(simd, 0, sums, head, (header, half), totals);
+                } else {
+                    for v in 0..2 {
+                        let sums = dots4::<S, SETTLE, M, 1>(simd, v, words, x);
+                        finish::<S, Self, M, 1>(simd, v, sums, head, (header, half), totals);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sums of `V` vectors from `first` on.
+#[inline(always)]
+fn dots4<S: Simd, const SETTLE: usize, const M: usize, const V: usize>(
+    simd: S,
+    first: usize,
+    words: &[[Line; 2]],
+    x: &[[u32; M]],
+) -> [[S::I32; V]; M] {
+    let mut sums = [[simd.splat_i32(0); V]; M];
+    for (words, x) in words.chunks(SETTLE).zip(x.chunks(SETTLE)) {
+        let mut under_way = [[simd.begin4(simd.splat_i32(0)); V]; M];
+        for m in 0..M {
+            for v in 0..V {
+                under_way[m][v] = simd.begin4(sums[m][v]);
+            }
+        }
+        for (lines, x) in words.iter().zip(x) {
+            for v in 0..V {
+                let w = simd.load_u8(&lines[first + v]);
+                for m in 0..M {
+                    under_way[m][v] = simd.dot4(under_way[m][v], w, x[m] as i32);
+                }
+            }
+        }
+        for m in 0..M {
+            for v in 0..V {
+                sums[m][v] = simd.end4(under_way[m][v]);
+            }
+        }
+    }
+    sums
+}
+
+/// Adds the sums of `V` vectors from `first` on to the totals.
+#[inline(always)]
+fn finish<S: Simd, T: Kind, const M: usize, const V: usize>(
+    simd: S,
+    first: usize,
+    sums: [[S::I32; V]; M],
+    head: &[Line],
+    (header, half): (&[[u32; M]], usize),
+    totals: &mut Totals<S, M>,
+) {
+    for v in 0..V {
+        let at = first + v;
+        let scale = simd.load_bytes(&head[at]);
+        let offset = if T::SIGNED { scale } else { simd.load_bytes(&head[2 + at]) };
+        for m in 0..M {
+            let mut words = [0; HEADER];
+            for (to, word) in words.iter_mut().zip(header) {
+                *to = word[m];
+            }
+            totals[m][at] =
+                add::<S, T>(simd, sums[m][v], Group { scale, offset }, (words, half), totals[m][at]);
+        }
+    }
+}
+
+impl Kind for Dot8 {
+    const GROUP: usize = GROUP;
+    const SIGNED: bool = true;
+    const SETTLE: usize = 8;
+}
+
+impl Tiles for Dot8 {
+    const FORMAT: Format = Format::Blocks(StoredType::Q8_0);
+
+    #[inline(always)]
+    fn tile<S: Simd, const M: usize, const WIDE: bool>(
+        simd: S,
+        part: Layout,
+        lines: &[Line],
+        x: &[u32],
+        totals: &mut Totals<S, M>,
+    ) {
+        let mut lines = lines;
+        for x in x.as_chunks::<M>().0.chunks(WORDS).take(part.cols / GROUP) {
+            let (header, x) = x.split_at(HEADER);
+            let (group, rest) = lines.split_at(2 + GROUP);
+            lines = rest;
+            let (head, words) = group.split_at(2);
+            let words = words.as_chunks::<4>().0;
+            if 2 * M + 2 <= S::REGISTERS {
+                let sums = dots8::<S, M, 2>(simd, 0, words, x);
+                finish::<S, Self, M, 2>(simd, 0, sums, head, (header, 0), totals);
+            } else {
+                for v in 0..2 {
+                    let sums = dots8::<S, M, 1>(simd, v, words, x);
+                    finish::<S, Self, M, 1>(simd, v, sums, head, (header, 0), totals);
+                }
+            }
+        }
+    }
+}
+
+/// As [`dots4`], of integers with their sign.
+#[inline(always)]
+fn dots8<S: Simd, const M: usize, const V: usize>(
+    simd: S,
+    first: usize,
+    words: &[[Line; 4]],
+    x: &[[u32; M]],
+) -> [[S::I32; V]; M] {
+    let mut sums = [[simd.splat_i32(0); V]; M];
+    for (lines, x) in words.iter().zip(x) {
+        for v in 0..V {
+            let at = 2 * (first + v);
+            let w = [simd.load_u8(&lines[at]), simd.load_u8(&lines[at + 1])];
+            for m in 0..M {
+                sums[m][v] = simd.dot8(sums[m][v], w, x[m] as i32);
+            }
+        }
+    }
+    sums
+}
+
+/// Scale and offset of one group: what was stored too large is part of the offset.
+#[inline(always)]
+fn group_of<S: Simd, B: Blocks>(simd: S, head: &[Line], group: usize, v: usize) -> Group<S> {
+    let (scale, offset) = B::Scales::get(simd, head, group, v);
+    let offset = if B::Scales::OFFSETS { offset } else { simd.mul(scale, simd.splat(B::EXCESS as f32)) };
+    Group { scale, offset }
+}
+
+/// See [`Product::widen`](super::Product::widen).
+#[inline(always)]
+pub(super) fn widen<S: Simd, B: Blocks>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
+    let span_lines = B::Scales::LINES + B::SPAN / GROUP * B::LINES;
+    let group = B::Tiles::GROUP;
+    let mut wide = wide;
+    for span in packed.chunks(span_lines).take(part.cols / B::SPAN) {
+        let (head, integers) = span.split_at(B::Scales::LINES);
+        for (index, lines) in integers.chunks(B::LINES).enumerate() {
+            for half in 0..GROUP / group {
+                let heads = if B::Tiles::SIGNED { 2 } else { 4 };
+                let each = if B::Tiles::SIGNED { 2 } else { 1 };
+                let (to, rest) = wide.split_at_mut(heads + group / 4 * 2 * each);
+                wide = rest;
+                for v in 0..2 {
+                    let of = group_of::<S, B>(simd, head, index * (GROUP / group) + half, v);
+                    simd.store_bytes(of.scale, &mut to[v]);
+                    if !B::Tiles::SIGNED {
+                        simd.store_bytes(of.offset, &mut to[2 + v]);
+                    }
+                    for word in 0..group / 4 {
+                        let w = B::word(simd, lines, v, half * group / 4 + word);
+                        let at = heads + each * (2 * word + v);
+                        if B::Tiles::SIGNED {
+                            let [first, second] = simd.split8(w);
+                            simd.store_u8(first, &mut to[at]);
+                            simd.store_u8(second, &mut to[at + 1]);
+                        } else {
+                            simd.store_u8(w, &mut to[at]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// See [`Product::row`](super::Product::row): as a tile, group by group, straight from the packed lines.
+#[inline(always)]
+pub(super) fn row<S: Simd, B: Blocks, const P: usize>(
+    simd: S,
+    layout: Layout,
+    panels: [&[Line]; P],
+    x: &[u32],
+) -> Totals<S, P> {
+    let span_lines = B::Scales::LINES + B::SPAN / GROUP * B::LINES;
+    let mut totals = [[simd.splat(0.0); 2]; P];
+    let mut x = x.as_chunks::<WORDS>().0;
+    for span in 0..layout.cols / B::SPAN {
+        let (here, rest) = x.split_at(B::SPAN / GROUP);
+        x = rest;
+        for p in 0..P {
+            let lines = &panels[p][span * span_lines..][..span_lines];
+            let (head, integers) = lines.split_at(B::Scales::LINES);
+            for line in head {
+                simd.prefetch(line, AHEAD);
+            }
+            for (index, (lines, x)) in integers.chunks_exact(B::LINES).zip(here).enumerate() {
+                for line in lines {
+                    simd.prefetch(line, AHEAD);
+                }
+                for v in 0..2 {
+                    totals[p][v] = row_group::<S, B>(simd, (head, lines), index, v, x, totals[p][v]);
+                }
+            }
+        }
+    }
+    totals
+}
+
+/// The products of 32 inputs with one row and one vector of outputs.
+#[inline(always)]
+fn row_group<S: Simd, B: Blocks>(
+    simd: S,
+    (head, lines): (&[Line], &[Line]),
+    index: usize,
+    v: usize,
+    x: &[u32; WORDS],
+    total: S::F32,
+) -> S::F32 {
+    let (header, x) = x.split_first_chunk::<HEADER>().unwrap_or((&[0; HEADER], &[]));
+    let halves = GROUP / B::Tiles::GROUP;
+    let mut total = total;
+    for half in 0..halves {
+        let mut sum = simd.splat_i32(0);
+        let words = half * 8 / halves..(half + 1) * 8 / halves;
+        if B::Tiles::SIGNED {
+            for word in words {
+                let w = simd.split8(B::word(simd, lines, v, word));
+                sum = simd.dot8(sum, w, x[word] as i32);
+            }
+        } else {
+            for from in words.step_by(B::Tiles::SETTLE) {
+                let mut under_way = simd.begin4(sum);
+                for word in from..from + B::Tiles::SETTLE {
+                    under_way = simd.dot4(under_way, B::word(simd, lines, v, word), x[word] as i32);
+                }
+                sum = simd.end4(under_way);
+            }
+        }
+        let group = group_of::<S, B>(simd, head, index * halves + half, v);
+        total = add::<S, B::Tiles>(simd, sum, group, (*header, half), total);
+    }
+    total
+}

@@ -1,0 +1,67 @@
+//! Models in the cache that programs of Hugging Face share, by their name there.
+//!
+//! `$HF_HUB_CACHE`, else `$HF_HOME/hub`, else `~/.cache/huggingface/hub` has a folder `models--ORG--NAME` for each
+//! repository: `refs/main` names a revision, `snapshots/REVISION` holds its files. Nothing is fetched here.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
+
+/// A repository, and one file of it where that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubName {
+    /// `org/name`.
+    pub repository: String,
+    /// A file in it, as a GGUF repository has many.
+    pub file: Option<String>,
+}
+
+impl HubName {
+    /// Reads `org/name` or `org/name:file`; `None` for anything else, such as a path.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (repository, file) = match text.split_once(':') {
+            Some((repository, file)) => (repository, Some(file)),
+            None => (text, None),
+        };
+        let is_part = |part: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !part.is_empty() && part.chars().all(plain) && !part.starts_with('.')
+        };
+        let (org, name) = repository.split_once('/')?;
+        let is_file = |file: &str| !file.is_empty() && file.split('/').all(is_part);
+        (is_part(org) && is_part(name) && file.is_none_or(is_file))
+            .then(|| Self { repository: repository.to_owned(), file: file.map(str::to_owned) })
+    }
+
+    /// Where it lies in the cache `hub`, if it does.
+    pub fn find_in(&self, hub: &Path) -> Option<PathBuf> {
+        let folder = hub.join(format!("models--{}", self.repository.replace('/', "--")));
+        let revision = std::fs::read_to_string(folder.join("refs/main")).ok()?;
+        // The revision is a name of a folder, whatever somebody has written there.
+        let revision = revision.trim();
+        let is_plain = !revision.is_empty() && revision.chars().all(|c| c.is_ascii_alphanumeric());
+        let snapshot = folder.join("snapshots").join(revision);
+        let found = self.file.as_ref().map_or(snapshot.clone(), |file| snapshot.join(file));
+        (is_plain && found.exists()).then_some(found)
+    }
+}
+
+/// The folder of the shared cache; `None` where the environment names none.
+pub fn hub_cache_folder() -> Option<PathBuf> {
+    let folder = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("HF_HUB_CACHE").or_else(|| folder("HF_HOME").map(|home| home.join("hub"))).or_else(|| {
+        let home = folder(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
+        Some(home.join(".cache/huggingface/hub"))
+    })
+}
+
+/// What `-m` names: a path as it is where there is something, else a model of the shared cache, else the path again.
+pub fn find_model(name: &Path) -> PathBuf {
+    if name.exists() {
+        return name.to_owned();
+    }
+    let cached = || HubName::parse(name.to_str()?)?.find_in(&hub_cache_folder()?);
+    cached().unwrap_or_else(|| name.to_owned())
+}

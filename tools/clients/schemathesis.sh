@@ -5,4 +5,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 url=${1:?the address of a server}
 SCHEMATHESIS_HOOKS=short_replies PYTHONPATH=$here \
   schemathesis run "$url/openapi.json" --url "$url" --checks all --exclude-checks positive_data_acceptance,ignored_auth \
-  --max-examples "${2:-40}" --request-timeout 120 --exclude-path /v1/responses --seed 1 --suppress-health-check all
+  --max-examples "${2:-40}" --request-timeout 120 --max-response-time 120 --exclude-path /v1/responses --seed 1 --suppress-health-check all

@@ -44,7 +44,7 @@ impl Tools {
                 Vec::new()
             }
         };
-        if let Some(bad) = list.iter().find(|tool| function(tool).is_none()) {
+        if let Some(bad) = list.iter().find(|tool| !is_tool(tool)) {
             fields.refuse("tools", r#"objects {"type": "function", "function": {"name", ...}}"#, brief(bad));
         }
         let parallel = fields.flag("parallel_tool_calls").unwrap_or(true);
@@ -87,8 +87,7 @@ impl Tools {
             return Ok(None);
         }
         let calls = self.forced.iter().map(|tool| {
-            let parameters =
-                tool.pointer("/function/parameters").cloned().unwrap_or(json!({"type": "object"}));
+            let parameters = parameters(tool).cloned().unwrap_or(json!({"type": "object"}));
             if !parameters.is_object() {
                 let got = brief(&parameters);
                 return Err(Refusal::new(Code::GrammarInvalid, "parameters", "a JSON schema", got));
@@ -116,6 +115,16 @@ impl Tools {
 /// The name of a tool.
 fn function(tool: &Value) -> Option<&str> {
     (tool.get("type")?.as_str()? == "function").then(|| tool.pointer("/function/name")?.as_str()).flatten()
+}
+
+/// The schema of a tool's arguments; `null` counts as absent.
+fn parameters(tool: &Value) -> Option<&Value> {
+    tool.pointer("/function/parameters").filter(|parameters| !parameters.is_null())
+}
+
+/// Whether a tool is described as it has to be.
+fn is_tool(tool: &Value) -> bool {
+    function(tool).is_some() && parameters(tool).is_none_or(Value::is_object)
 }
 
 /// Finds calls in an answer that comes in pieces. What it gives over all pieces does not depend on where they are cut.

@@ -13,7 +13,7 @@ use crate::report::Precision;
 /// It follows from the names alone, so that a report cannot claim a precision and be held to another's tolerance.
 pub(crate) fn tolerance(weights: &str, activations: &str, kv: &str) -> Option<(Tolerance, bool)> {
     Some(match (weights, activations, kv) {
-        ("int8" | "int4", ..) => (Tolerance::QUANTISED_STATE, true),
+        ("int8" | "int4" | "gguf", ..) => (Tolerance::QUANTISED_STATE, true),
         (_, "bf16", _) | (_, _, "bf16") => (Tolerance::BF16_STATE, false),
         (_, "f16", _) => (Tolerance::F16_STATE, false),
         (_, "f32", "f16") | (_, "f32, of attention f16", _) => (Tolerance::F16_CACHE, false),
@@ -22,9 +22,10 @@ pub(crate) fn tolerance(weights: &str, activations: &str, kv: &str) -> Option<(T
     })
 }
 
-/// Bits of a weight.
+/// Bits of a weight; of a GGUF file's blocks the fewest there are, for their types differ from matrix to matrix.
 pub(crate) fn bits(weights: &str) -> f64 {
     match weights {
+        "gguf" => 2.0,
         "int4" => 4.25,
         "int8" => 8.125,
         "bf16" | "f16" => 16.0,

@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -76,6 +76,8 @@ impl Default for RenderArgs {
 #[derive(Debug)]
 pub struct ChatTemplate {
     compiled: Arc<Compiled>,
+    /// Time for one rendering.
+    time: Duration,
     /// Whether a rendering went on for ever once. It still does, so there is no second one.
     endless: AtomicBool,
 }
@@ -110,7 +112,7 @@ impl ChatTemplate {
             let audit = audit::audit(&text, &env);
             Ok((env, audit))
         };
-        let (env, audit) = limits::with_stack(source.len(), 0, compile)
+        let (env, audit) = limits::with_stack(source.len(), 0, limits::TIME, compile)
             .map_err(|lost| invalid(vec![Finding::new("template", "room and time to compile it", lost)]))?
             .map_err(|error: minijinja::Error| invalid(vec![finding(&error)]))?;
         if !audit.findings.is_empty() {
@@ -124,7 +126,7 @@ impl ChatTemplate {
             edges: shield::edges(tokenizer.control_texts()),
             named: tokenizer.named().clone(),
         });
-        Ok(Self { compiled, endless: AtomicBool::new(false) })
+        Ok(Self { compiled, time: limits::TIME, endless: AtomicBool::new(false) })
     }
 
     /// The template of a checkpoint, `None` if it has none. [`TemplateSource`](crate::TemplateSource) tells which of
@@ -178,15 +180,16 @@ impl ChatTemplate {
             Refusal::with_findings(Code::TemplateInvalid, vec![finding]).at(&compiled.place)
         };
         if self.endless.load(Ordering::Relaxed) {
-            return Err(lost(Lost::Endless));
+            return Err(lost(Lost::Endless(self.time)));
         }
         let data = data(messages, args);
         let fuel = limits::fuel(messages.len(), Value::Object(data.clone()).to_string().len());
         let here = Arc::clone(compiled);
         let (messages, args) = (messages.to_vec(), args.clone());
-        limits::with_stack(compiled.source.len(), fuel, move || here.render(&messages, &data, &args, fuel))
+        let work = move || here.render(&messages, &data, &args, fuel);
+        limits::with_stack(compiled.source.len(), fuel, self.time, work)
             .inspect_err(|found| {
-                self.endless.fetch_or(*found == Lost::Endless, Ordering::Relaxed);
+                self.endless.fetch_or(matches!(found, Lost::Endless(_)), Ordering::Relaxed);
             })
             .map_err(lost)?
     }

@@ -24,8 +24,8 @@ const STACK_PER_BYTE: usize = 1 << 10;
 /// Stack for each unit of fuel: six or more units nest a value once.
 const STACK_PER_FUEL: usize = 128;
 
-/// Time for one rendering: a thousand times what a long conversation takes.
-const TIME: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 20 });
+/// Time for compiling or for one rendering: a thousand times what a long conversation takes.
+pub(super) const TIME: Duration = Duration::from_secs(20);
 
 /// Digits that a width or precision of `format` may have.
 pub(super) const WIDTH_DIGITS: usize = 4;
@@ -44,8 +44,8 @@ pub(super) enum Lost {
     Stack(String),
     /// The engine panicked.
     Panic,
-    /// No end within [`TIME`]. The thread goes on: nothing can stop it.
-    Endless,
+    /// No end within this time. The thread goes on: nothing can stop it.
+    Endless(Duration),
 }
 
 impl fmt::Display for Lost {
@@ -53,18 +53,19 @@ impl fmt::Display for Lost {
         match self {
             Self::Stack(error) => f.write_str(error),
             Self::Panic => f.write_str("the template engine panicked"),
-            Self::Endless => write!(f, "no end within {} seconds", TIME.as_secs()),
+            Self::Endless(time) => write!(f, "no end within {} seconds", time.as_secs_f32()),
         }
     }
 }
 
-/// Does `work` on a thread with the stack that a template of so many bytes needs with this fuel.
+/// Does `work` on a thread with the stack that a template of so many bytes needs with this fuel, and waits so long for it.
 ///
 /// # Errors
 /// Why there is no result.
 pub(super) fn with_stack<T: Send + 'static>(
     source: usize,
     fuel: u64,
+    time: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Lost> {
     let for_values = usize::try_from(fuel).unwrap_or(usize::MAX).saturating_mul(STACK_PER_FUEL);
@@ -78,8 +79,8 @@ pub(super) fn with_stack<T: Send + 'static>(
             let _ = done.send(work());
         })
         .map_err(|error| Lost::Stack(format!("{stack} bytes of stack: {error}")))?;
-    result.recv_timeout(TIME).map_err(|error| match error {
-        RecvTimeoutError::Timeout => Lost::Endless,
+    result.recv_timeout(time).map_err(|error| match error {
+        RecvTimeoutError::Timeout => Lost::Endless(time),
         RecvTimeoutError::Disconnected => Lost::Panic,
     })
 }

@@ -29,7 +29,8 @@ impl Machine {
             None => format!("{}-{cores}cpu", slug(&isa)),
         };
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        let release = line("/proc/sys/kernel/osrelease").map(|r| format!(" {r}")).unwrap_or_default();
+        let release =
+            line("/proc/sys/kernel/osrelease").map(|r| format!(" {}", numbers(&r))).unwrap_or_default();
         Self {
             class: format!("{os}-{arch}-{kind}"),
             system: format!("{os}{release}"),
@@ -67,6 +68,12 @@ impl ModelFacts {
             tied: config.tied,
         }
     }
+}
+
+/// The numbers of a release; what follows them names who built it.
+fn numbers(release: &str) -> &str {
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    &release[..end]
 }
 
 /// Load averages over 1, 5 and 15 minutes, where the system has them.

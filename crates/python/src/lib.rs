@@ -2,7 +2,7 @@
 //!
 //! What people call is written in Python (`crates/python/python/tilewright`); here is only what needs the engine. Work
 //! is done with the interpreter unlocked and in a thread of its own, while the caller's looks after signals
-//! ([`watch`]): Ctrl-C ends a prompt within a step. Nothing is printed. A refusal becomes `tilewright.Refusal`.
+//! (`watch`): Ctrl-C ends a prompt within a step. Nothing is printed. A refusal becomes `tilewright.Refusal`.
 
 mod checkpoint;
 mod engine;

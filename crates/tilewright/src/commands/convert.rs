@@ -21,7 +21,7 @@ use crate::flags::OutputFlags;
 /// the pair of files, docs/models.md what is read of the others.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// Checkpoint directory, GGUF file, or org/name[:file] in the cache of Hugging Face [default: the small story model inside the program]
+    /// Checkpoint directory, GGUF file, org/name or org/name:file in the cache of Hugging Face [default: the small story model inside the program]
     #[arg(short, long, value_name = "DIR")]
     model: Option<PathBuf>,
 

@@ -14,7 +14,7 @@ use tilewright_model::WeightFormat;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Model and device")]
 pub(crate) struct ModelFlags {
-    /// Checkpoint directory, GGUF file, or org/name[:file] in the cache of Hugging Face [default: the small story model inside the program]
+    /// Checkpoint directory, GGUF file, org/name or org/name:file in the cache of Hugging Face [default: the small story model inside the program]
     #[arg(short, long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 

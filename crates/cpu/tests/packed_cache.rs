@@ -227,14 +227,19 @@ fn starts_at_the_same_time_leave_one_sound_file() {
 fn what_a_killed_process_left_is_removed_and_what_another_is_writing_is_not() {
     let (_home, checkpoint) = seeded(&config(), 35);
     let folder = tempfile::tempdir().unwrap();
-    let [abandoned, busy, foreign] =
-        ["x.packed.1-0.partial", "x.packed.2-0.partial", "notes.txt"].map(|name| folder.path().join(name));
+    let kept = format!("{}-int4-{}.packed", "0123456789abcdef".repeat(2), "89abcdef");
+    let [abandoned, busy] = ["1-0", "2-0"].map(|by| folder.path().join(format!("{kept}.{by}.partial")));
     fs::write(&abandoned, "half").unwrap();
-    fs::write(&foreign, "not ours").unwrap();
+    // Partial files of other people, and what only looks like ours.
+    let foreign = ["notes.txt", "notes.partial", "x.packed.1-0.partial"].map(str::to_owned);
+    let foreign = foreign.into_iter().chain([format!("{kept}.1.partial"), format!("{kept}.1-x.partial")]);
+    let foreign: Vec<_> = foreign.map(|name| folder.path().join(name)).collect();
+    foreign.iter().for_each(|path| fs::write(path, "not ours").unwrap());
     let writer = File::create(&busy).unwrap();
     writer.lock().unwrap();
     start(&checkpoint, WeightFormat::Int8, folder.path());
-    assert!(!abandoned.exists() && busy.exists() && foreign.exists());
+    assert!(!abandoned.exists() && busy.exists());
+    assert!(foreign.iter().all(|path| path.exists()));
 }
 
 #[test]

@@ -134,7 +134,11 @@ impl Peer {
     fn ask<T: DeserializeOwned>(&mut self, request: &serde_json::Value) -> Result<T, Refusal> {
         let refuse = |e: &dyn std::fmt::Display| unavailable(&self.name, e);
         let requests = self.requests.as_mut().ok_or_else(|| refuse(&"it was closed"))?;
-        writeln!(requests, "{request}").and_then(|()| requests.flush()).map_err(|e| refuse(&e))?;
+        match writeln!(requests, "{request}").and_then(|()| requests.flush()) {
+            // It has ended; what it said last is still to be read.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+            written => written.map_err(|e| refuse(&e))?,
+        }
         let mut line = String::new();
         if self.replies.read_line(&mut line).map_err(|e| refuse(&e))? == 0 {
             return Err(refuse(&"it ended without an answer; its own messages are above"));

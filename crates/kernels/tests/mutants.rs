@@ -128,16 +128,23 @@ fn check(kernels: impl Iterator<Item = (Kernel, &'static Shape)>, prepare: Prepa
     assert!(spared.is_empty(), "nobody misses {spared:#?}");
 }
 
+/// Attention of the overlapping step is left out: beyond its first 128 positions it goes on in a loop that no cache of these
+/// shapes is long enough for, and it guards and masks reads ahead that others would not miss. Its results are compared with
+/// the others' in `overlap.rs`.
+fn is_covered((kernel, _): &(Kernel, &Shape)) -> bool {
+    !kernel.name().starts_with("overlap_attention")
+}
+
 #[test]
 fn every_safeguard_of_decode_is_missed() {
-    check(of(decode::ENTRIES, &[ODD], |_| true), as_it_is);
+    check(of(decode::ENTRIES, &[ODD], |_| true).filter(is_covered), as_it_is);
 }
 
 #[test]
 fn every_safeguard_of_decode_is_missed_where_no_width_is_a_multiple_of_a_vector() {
     let quantised = ["pairs", "int8", "int4"];
     let floats = |variant: &str| !quantised.iter().any(|format| variant.starts_with(format));
-    check(of(decode::ENTRIES, &[NARROW], floats), as_it_is);
+    check(of(decode::ENTRIES, &[NARROW], floats).filter(is_covered), as_it_is);
 }
 
 #[test]

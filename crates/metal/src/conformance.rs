@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tilewright_model::{Code, Refusal};
-use tilewright_tile::interp::{Bound as Argument, Memory};
+use tilewright_tile::interp::{Bound as Argument, Memory, Slice};
 use tilewright_tile::ir::Param;
 use tilewright_tile::testing::conformance;
 use tilewright_tile::testing::trial::Trial;
-use tilewright_tile::{Kernel, Scalar, Verified};
+use tilewright_tile::{Kernel, Literal, Scalar, Verified};
 
 use crate::{Bound, Device, Launch};
 
@@ -30,25 +30,33 @@ pub fn compare<D: Device>(device: &D, kernel: Kernel) -> Outcome {
     conformance::compare(kernel, 1..=1, tolerance, |kernel, trial| run(device, kernel, trial))
 }
 
+/// What a parameter of a trial is on the device.
+enum Held<B> {
+    Buffer(Slice, B),
+    Number(Literal),
+}
+
 /// Runs a trial on the device: its memory afterwards.
 fn run<D: Device>(device: &D, kernel: &Arc<Verified>, trial: &Trial) -> Result<Memory, Refusal> {
     let (mut memory, dispatch) = trial.dispatch(kernel);
     let compiled = device.compile(std::slice::from_ref(kernel))?;
-    let mut buffers = Vec::new();
-    for bound in dispatch.bound {
-        let Argument::Buffer(slice) = bound else {
-            let expected = "buffers alone as parameters";
-            return Err(Refusal::new(Code::KernelRejected, kernel.name(), expected, "a number"));
-        };
-        let data = memory.data(slice.buffer);
-        let mut buffer = device.allocate((data.len() as u64).max(16))?;
-        device.upload(&mut buffer, 0, data)?;
-        buffers.push((*slice, buffer));
+    let mut held = Vec::new();
+    for argument in dispatch.bound {
+        held.push(match argument {
+            Argument::Buffer(slice) => {
+                let data = memory.data(slice.buffer);
+                let mut buffer = device.allocate((data.len() as u64).max(16))?;
+                device.upload(&mut buffer, 0, data)?;
+                Held::Buffer(*slice, buffer)
+            }
+            Argument::Scalar(number) => Held::Number(*number),
+        });
     }
-    let bound: Vec<_> = buffers
-        .iter()
-        .map(|(slice, buffer)| Bound { buffer, offset: slice.offset, bytes: slice.bytes })
-        .collect();
+    let bound = held.iter().map(|held| match held {
+        Held::Buffer(slice, buffer) => Bound::Bytes { buffer, offset: slice.offset, bytes: slice.bytes },
+        Held::Number(number) => Bound::Number(*number),
+    });
+    let bound: Vec<_> = bound.collect();
     let mut commands = device.begin()?;
     for compiled in &compiled {
         let (groups, threads) = (dispatch.groups, kernel.launch().threads);
@@ -63,8 +71,8 @@ fn run<D: Device>(device: &D, kernel: &Arc<Verified>, trial: &Trial) -> Result<M
         return Err(Refusal::new(Code::DispatchCountMismatch, kernel.name(), "1 dispatch", ran));
     }
     drop(bound);
-    for ((slice, buffer), param) in buffers.iter().zip(kernel.params()) {
-        let Param::Buffer(of) = param else { continue };
+    for (held, param) in held.iter().zip(kernel.params()) {
+        let (Held::Buffer(slice, buffer), Param::Buffer(of)) = (held, param) else { continue };
         if kernel.buffers()[*of].access.writes() {
             device.download(buffer, 0, memory.data_mut(slice.buffer))?;
         }

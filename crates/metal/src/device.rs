@@ -7,7 +7,7 @@ mod shim;
 use std::sync::Arc;
 
 use tilewright_model::{Code, Refusal};
-use tilewright_tile::Verified;
+use tilewright_tile::{Literal, Verified};
 
 use crate::Facts;
 
@@ -92,14 +92,19 @@ pub struct Launch<'a, D: Device + ?Sized> {
     pub waits: bool,
 }
 
-/// Some bytes of a buffer.
-pub struct Bound<'a, B> {
-    /// The buffer.
-    pub buffer: &'a B,
-    /// First byte.
-    pub offset: u64,
-    /// Length in bytes.
-    pub bytes: u64,
+/// What a parameter is bound to.
+pub enum Bound<'a, B> {
+    /// Some bytes of a buffer.
+    Bytes {
+        /// The buffer.
+        buffer: &'a B,
+        /// First byte.
+        offset: u64,
+        /// Length in bytes.
+        bytes: u64,
+    },
+    /// A number.
+    Number(Literal),
 }
 
 /// A refusal with the device's own words.

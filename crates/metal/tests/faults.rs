@@ -127,11 +127,11 @@ impl Device for Watched {
         if self.seen.is(Fault::Dropped) && commands.1 == 3 {
             return Ok(());
         }
-        let bound: Vec<Bound<'_, _>> = launch
-            .bound
-            .iter()
-            .map(|b| Bound { buffer: &b.buffer.inner, offset: b.offset, bytes: b.bytes })
-            .collect();
+        let inner = launch.bound.iter().map(|bound| match *bound {
+            Bound::Bytes { buffer, offset, bytes } => Bound::Bytes { buffer: &buffer.inner, offset, bytes },
+            Bound::Number(number) => Bound::Number(number),
+        });
+        let bound: Vec<_> = inner.collect();
         let Launch { kernel, groups, threads, waits, .. } = *launch;
         self.inner.encode(&mut commands.0, &Launch { kernel, groups, threads, bound: &bound, waits })
     }
@@ -240,7 +240,13 @@ fn the_conformance_suite_tells_exact_from_near_from_different_from_refused() {
     let shape = tilewright_kernels::Shape::QWEN3_TINY;
     let of = |name: &str| tilewright_kernels::catalogue::find(name, &shape).unwrap();
     let Some((device, seen)) = watched(Fault::None) else { return };
-    for name in ["decode_norm_f32", "decode_argmax", "prefill_residual_f32", "int8_matmul_msl_qkv"] {
+    for name in [
+        "decode_norm_f32",
+        "decode_argmax",
+        "prefill_residual_f32",
+        "int8_matmul_msl_qkv",
+        "rotary_table_precise",
+    ] {
         assert_eq!(compare(&device, of(name)), Outcome::Exact, "{name}");
     }
     seen.set(Fault::Bits(4, 1));

@@ -9,7 +9,7 @@ use libloading::Library;
 
 use tilewright_tile::interp::{Bound, Dispatch, Memory};
 use tilewright_tile::ir::Param;
-use tilewright_tile::{Kernel, Literal, Verified};
+use tilewright_tile::{Kernel, Verified};
 
 use crate::ShimError;
 
@@ -171,9 +171,8 @@ pub(crate) fn run_verified(
 /// The bytes of a number; zero for a buffer.
 fn number(bound: Bound) -> [u8; 4] {
     match bound {
-        Bound::Scalar(Literal::F32(bits) | Literal::U32(bits)) => bits.to_le_bytes(),
-        Bound::Scalar(Literal::I32(value)) => value.to_le_bytes(),
-        Bound::Scalar(_) | Bound::Buffer(_) => [0; 4],
+        Bound::Scalar(number) => number.word().unwrap_or_default(),
+        Bound::Buffer(_) => [0; 4],
     }
 }
 

@@ -201,6 +201,15 @@ impl Literal {
         }
     }
 
+    /// The bytes of a type that may be a parameter (i32, u32, f32), as devices take them; `None` for others.
+    pub const fn word(self) -> Option<[u8; 4]> {
+        match self {
+            Self::F32(bits) | Self::U32(bits) => Some(bits.to_le_bytes()),
+            Self::I32(value) => Some(value.to_le_bytes()),
+            _ => None,
+        }
+    }
+
     /// Zero (or false) of a type.
     pub const fn zero(scalar: Scalar) -> Self {
         match scalar {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::{Verified, emit};
 
-use super::{Device, Launch, failed, within};
+use super::{Bound, Device, Launch, failed, within};
 use crate::Facts;
 
 /// The system's default GPU.
@@ -100,11 +100,8 @@ impl Device for AppleDevice {
     }
 
     fn encode(&self, commands: &mut AppleCommands, launch: &Launch<'_, Self>) -> Result<(), Refusal> {
-        for bound in launch.bound {
-            within(bound.offset, bound.bytes as usize, bound.buffer.bytes() as u64)?;
-        }
-        let bound = launch.bound.iter().map(|bound| (bound.buffer, bound.offset as usize));
-        commands.commands.launch(launch.kernel, launch.groups, launch.threads, bound, launch.waits);
+        let bound: Vec<_> = launch.bound.iter().map(argument).collect::<Result<_, _>>()?;
+        commands.commands.launch(launch.kernel, launch.groups, launch.threads, &bound, launch.waits);
         commands.encoded += 1;
         Ok(())
     }
@@ -119,5 +116,19 @@ impl Device for AppleDevice {
         result
             .map(|()| commands.encoded)
             .map_err(|words| failed(Code::DispatchFailed, "a command buffer", words))
+    }
+}
+
+/// What a parameter is bound to, within its buffer.
+fn argument<'a>(bound: &Bound<'a, raw::Buffer>) -> Result<raw::Argument<'a>, Refusal> {
+    match *bound {
+        Bound::Bytes { buffer, offset, bytes } => {
+            within(offset, bytes as usize, buffer.bytes() as u64)?;
+            Ok(raw::Argument::Buffer(buffer, offset as usize))
+        }
+        Bound::Number(number) => {
+            let none = || failed(Code::DispatchFailed, "a number", "of a type that is no parameter");
+            number.word().map(raw::Argument::Number).ok_or_else(none)
+        }
     }
 }

@@ -130,8 +130,11 @@ impl Device for ShimDevice {
     }
 
     fn encode(&self, commands: &mut ShimCommands, launch: &Launch<'_, Self>) -> Result<(), Refusal> {
-        let argument = |bound: &super::Bound<'_, ShimBuffer>| {
-            Argument::Buffer(Slice { buffer: bound.buffer.id, offset: bound.offset, bytes: bound.bytes })
+        let argument = |bound: &super::Bound<'_, ShimBuffer>| match *bound {
+            super::Bound::Bytes { buffer, offset, bytes } => {
+                Argument::Buffer(Slice { buffer: buffer.id, offset, bytes })
+            }
+            super::Bound::Number(number) => Argument::Scalar(number),
         };
         let encoded = Encoded {
             kernel: launch.kernel.clone(),

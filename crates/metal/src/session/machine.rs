@@ -245,9 +245,10 @@ impl<D: Device> Machine<D> {
                     let (buffer, start) = buffers[region.resource.index()];
                     let offset = start + region.offset;
                     within(offset, region.bytes as usize, buffer.bytes)?;
-                    Ok(Bound { buffer: &buffer.inner, offset, bytes: region.bytes })
+                    Ok(Bound::Bytes { buffer: &buffer.inner, offset, bytes: region.bytes })
                 }
-                _ => Err(super::not_resolved("a stage with a number")),
+                Some(Binding::Fixed(number)) => Ok(Bound::Number(number)),
+                _ => Err(super::not_resolved("a stage with a number of each run")),
             });
             let bound: Vec<_> = bound.collect::<Result<_, _>>()?;
             let waits = pipeline.fence_before(n);

@@ -189,14 +189,22 @@ impl Buffer {
     }
 }
 
+/// What a parameter is bound to.
+pub(super) enum Argument<'a> {
+    /// A buffer from this byte on.
+    Buffer(&'a Buffer, usize),
+    /// The bytes of a number.
+    Number([u8; 4]),
+}
+
 impl Commands {
-    /// Adds a launch; `bound` gives buffers and offsets in the order of parameters.
-    pub(super) fn launch<'a>(
+    /// Adds a launch; `bound` is in the order of parameters.
+    pub(super) fn launch(
         &self,
         kernel: &Kernel,
         groups: [u32; 3],
         threads: u32,
-        bound: impl Iterator<Item = (&'a Buffer, usize)>,
+        bound: &[Argument<'_>],
         waits: bool,
     ) {
         autoreleasepool(|_| {
@@ -204,10 +212,26 @@ impl Commands {
                 self.encoder.memoryBarrierWithScope(MTLBarrierScope::Buffers);
             }
             self.encoder.setComputePipelineState(&kernel.0.0);
-            for (index, (buffer, offset)) in bound.enumerate() {
-                // SAFETY: the offset lies within the buffer, which the command buffer retains; the verifier has proven
-                // that the kernel stays within what is bound, and the session that nothing written overlaps.
-                unsafe { self.encoder.setBuffer_offset_atIndex(Some(&buffer.buffer.0), offset, index) };
+            for (index, argument) in bound.iter().enumerate() {
+                match argument {
+                    Argument::Buffer(buffer, offset) => {
+                        // SAFETY: the offset lies within the buffer, which the command buffer retains; the verifier has
+                        // proven that the kernel stays within what is bound, and the session that nothing written overlaps.
+                        unsafe {
+                            self.encoder.setBuffer_offset_atIndex(Some(&buffer.buffer.0), *offset, index)
+                        };
+                    }
+                    Argument::Number(bytes) => {
+                        // SAFETY: the bytes are valid for as long as the call, which copies them.
+                        unsafe {
+                            self.encoder.setBytes_length_atIndex(
+                                NonNull::from(bytes).cast(),
+                                bytes.len(),
+                                index,
+                            );
+                        };
+                    }
+                }
             }
             let [width, height, depth] = groups.map(|n| n as usize);
             let grid = MTLSize { width, height, depth };

@@ -11,36 +11,24 @@ use crate::arguments::invalid;
 use crate::signature::Fields;
 use crate::{Access, Arguments, Function, Kind, Module, Param};
 
+/// The fields of a result; the last one is of prompts taken in tiles alone.
+const RESULT: &[(&str, Kind)] = &[
+    ("status", Kind::Int),
+    ("error_message", Kind::String),
+    ("token_ids", Kind::Ints),
+    ("n_prompt", Kind::Int),
+    ("stopped_on_eos", Kind::Bool),
+    ("dispatches_per_token", Kind::Int),
+    ("decode_tokens_per_sec", Kind::Float),
+    ("prefill_tokens_per_sec", Kind::Float),
+    ("prefill_chunks", Kind::Int),
+];
+
 /// The result of the function that takes its prompt in steps.
-const DECODED: Fields = Fields {
-    name: "Qwen3DecodeResult",
-    fields: &[
-        ("status", Kind::Int),
-        ("error_message", Kind::String),
-        ("token_ids", Kind::Ints),
-        ("n_prompt", Kind::Int),
-        ("stopped_on_eos", Kind::Bool),
-        ("dispatches_per_token", Kind::Int),
-        ("decode_tokens_per_sec", Kind::Float),
-        ("prefill_tokens_per_sec", Kind::Float),
-    ],
-};
+const DECODED: Fields = Fields { name: "Qwen3DecodeResult", fields: RESULT.split_at(8).0 };
 
 /// The result of those that take it in tiles.
-const PREFILLED: Fields = Fields {
-    name: "Qwen3PrefillDecodeResult",
-    fields: &[
-        ("status", Kind::Int),
-        ("error_message", Kind::String),
-        ("token_ids", Kind::Ints),
-        ("n_prompt", Kind::Int),
-        ("stopped_on_eos", Kind::Bool),
-        ("dispatches_per_token", Kind::Int),
-        ("decode_tokens_per_sec", Kind::Float),
-        ("prefill_tokens_per_sec", Kind::Float),
-        ("prefill_chunks", Kind::Int),
-    ],
-};
+const PREFILLED: Fields = Fields { name: "Qwen3PrefillDecodeResult", fields: RESULT };
 
 /// The function that takes its prompt in steps.
 pub(crate) fn steps() -> Module {

@@ -91,21 +91,14 @@ impl Engine {
 
     /// Plan, shape, stop set and what else was resolved.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (engine, sampling) = (&self.0, self.0.sampling_defaults());
+        let engine = &self.0;
         let facts = json!({
             "plan": engine.plan(),
             "config": engine.config(),
             "stop": engine.stop_set(),
             "device_reason": engine.device().reason,
             "load_seconds": engine.load_time().as_secs_f64(),
-            "sampling": {
-                "do_sample": sampling.do_sample,
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "min_p": sampling.min_p,
-                "repetition_penalty": sampling.repetition_penalty,
-            },
+            "sampling": engine.sampling_defaults(),
         });
         to_python(py, &facts)
     }

@@ -97,15 +97,18 @@ impl Reply {
     fn next(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Report>> {
         let (began, limit) = (Instant::now(), limit(seconds));
         loop {
-            match py.detach(|| self.wait()) {
+            let report = match py.detach(|| self.wait()) {
                 Moment::Over => return Ok(None),
-                Moment::Step(Ok(report)) if report.says() => return Ok(Some(report)),
                 Moment::Step(Err(refusal)) => return Err(raise(py, &refusal)),
-                Moment::Step(Ok(_)) | Moment::Nothing => {}
-            }
+                Moment::Step(Ok(report)) => Some(report),
+                Moment::Nothing => None,
+            };
             if let Err(error) = look(py, began, limit) {
                 py.detach(|| self.stop());
                 return Err(error);
+            }
+            if report.as_ref().is_some_and(Report::says) {
+                return Ok(report);
             }
         }
     }

@@ -14,7 +14,8 @@ use crate::refusal::ok;
 pub(crate) const GLANCE: Duration = Duration::from_millis(30);
 
 /// Does `work` in a thread of its own. A signal that raises (Ctrl-C) raises `cancel`; the exception comes when the work
-/// has ended, which for work that heeds the flag is within a step. So does a time that passes.
+/// has ended, which for work that heeds the flag is within a step. So does a time that passes; what is done too late is
+/// refused also when it was done before anyone looked.
 ///
 /// # Errors
 /// What the signal raised, `TimeoutError` after `limit`, or the refusal of the work.
@@ -31,15 +32,18 @@ pub(crate) fn watched<T: Send>(
             // Nobody receives once a signal has raised.
             scope.spawn(move || drop(send.send(work())));
             loop {
-                match done.recv_timeout(GLANCE) {
-                    Ok(result) => return Ok(result),
-                    Err(RecvTimeoutError::Timeout) => {
-                        if let Err(error) = Python::attach(|py| look(py, began, limit)) {
-                            cancel.cancel();
-                            return Err(error);
-                        }
-                    }
+                let result = match done.recv_timeout(GLANCE) {
+                    Ok(Err(refusal)) => return Ok(Err(refusal)),
+                    Ok(result) => Some(result),
                     Err(RecvTimeoutError::Disconnected) => return Ok(Err(lost())),
+                    Err(RecvTimeoutError::Timeout) => None,
+                };
+                if let Err(error) = Python::attach(|py| look(py, began, limit)) {
+                    cancel.cancel();
+                    return Err(error);
+                }
+                if let Some(result) = result {
+                    return Ok(result);
                 }
             }
         })

@@ -158,7 +158,19 @@ class DecodeTest(unittest.TestCase):
         call = lambda: tilewright.decode(
             slow, checkpoint_dir=STORIES, prompt_token_ids=self.ids * 20, max_new_tokens=64
         )
-        self.refused("runtime_execution_failed", call)
+        # However fast the machine is: the whole reply may be there before anyone looks at the time.
+        for _ in range(20):
+            self.refused("runtime_execution_failed", call)
+        stream = lambda: list(
+            tilewright.decode_stream(checkpoint_dir=STORIES, prompt_token_ids=self.ids, max_new_tokens=1, timeout=0.0)
+        )
+        self.refused("runtime_execution_failed", stream)
+        batch = lambda: tilewright.decode_batched(
+            self.runtime, checkpoint_dir=STORIES, prompt_token_ids_list=[self.ids], max_new_tokens=1, timeout=0.0
+        )
+        self.refused("runtime_execution_failed", batch)
+        late = self.runtime.execute("metaldispatch.contract", "metaldispatch_dispatch_budget", [28], timeout=0.0)
+        self.assertEqual((late["success"], late["error_code"]), (False, "runtime_execution_failed"))
 
     def test_library_functions_are_called_by_name(self):
         runtime, contract = self.runtime, "metaldispatch.contract"

@@ -71,7 +71,6 @@ pub(crate) async fn props(State(app): State<Arc<App>>) -> Result<Response, Failu
         Ok(template) => json!({"source": template.place(), "text": template.source()}),
         Err(refusal) => json!({"refusal": refusal}),
     };
-    let sampling = engine.sampling_defaults();
     Ok(json_response(
         StatusCode::OK,
         &json!({
@@ -81,14 +80,7 @@ pub(crate) async fn props(State(app): State<Arc<App>>) -> Result<Response, Failu
             "device_reason": engine.device().reason,
             "stop": engine.stop_set(),
             "chat_template": template,
-            "sampling": {
-                "do_sample": sampling.do_sample,
-                "temperature": sampling.temperature,
-                "top_k": sampling.top_k,
-                "top_p": sampling.top_p,
-                "min_p": sampling.min_p,
-                "repetition_penalty": sampling.repetition_penalty,
-            },
+            "sampling": engine.sampling_defaults(),
             "limits": {
                 "parallel": options.scheduler.parallel,
                 "queue": options.scheduler.queue,

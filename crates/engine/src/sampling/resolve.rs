@@ -6,12 +6,13 @@
 use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
 
+use serde::Serialize;
 use tilewright_model::{Code, Finding, GenerationConfig, Refusal};
 
 use super::{Origin, Sampling, SamplingSet, Setting, Tokens};
 
 /// The values a checkpoint's `generation_config.json` states.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "each field is documented by the field of `Sampling` of the same name")]
 pub struct SamplingDefaults {
     /// `Some(false)` means greedy whatever `temperature` says; `Some(true)` without a temperature means 1.

@@ -23,8 +23,8 @@ extern "C" __global__ void __launch_bounds__(32) overlap_append_f32(
     const int v0 = control[1];
     const int v1 = max(v0, 0);
     const int position_2 = min(v1, 63);
-    const float v4 = fresh[group_y * 128 + group_x * 64 + thread_index];
-    cache[group_y * 8192 + group_x * 4096 + position_2 * 32 + thread_index] = v4;
-    const float v5 = fresh[group_y * 128 + group_x * 64 + thread_index + 32];
-    cache[group_y * 8192 + group_x * 4096 + position_2 * 32 + thread_index + 2048] = v5;
+    const float v3 = fresh[group_y * 128 + group_x * 64 + thread_index];
+    cache[group_y * 8192 + group_x * 4096 + position_2 * 32 + thread_index] = v3;
+    const float v4 = fresh[group_y * 128 + group_x * 64 + thread_index + 32];
+    cache[group_y * 8192 + group_x * 4096 + position_2 * 32 + thread_index + 2048] = v4;
 }

@@ -19,16 +19,15 @@ fn written(checkpoint: &Checkpoint, quant: Option<Quant>, dir: &Path) -> PathBuf
     path
 }
 
-const FIXTURES: [&str; 8] = [
-    "llama-d64-odd-heads",
-    "llama3-rope-scaling",
-    "qwen2-bias",
-    "qwen3-d128-wide-q",
-    "qwen3-sharded-f16",
-    "qwen3-tiny",
-    "qwen3-untied-mqa-f32",
-    "qwen3-yarn",
-];
+/// The names of all fixtures.
+fn fixtures() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let names = entries.filter(|entry| entry.path().join("config.json").is_file());
+    let names: Vec<_> = names.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(names.len() >= 8, "{names:?}");
+    names
+}
 
 /// The same facts as `config`, as far as the format states them.
 fn same(config: &Config, of: &Config) {
@@ -48,9 +47,9 @@ fn same(config: &Config, of: &Config) {
 
 #[test]
 fn every_fixture_is_the_same_model_again() {
-    for name in FIXTURES {
+    for name in fixtures() {
         let dir = tempfile::tempdir().unwrap();
-        let source = fixture(name);
+        let source = fixture(&name);
         let path = written(&source, None, dir.path());
         for at in [path.as_path(), dir.path()] {
             let read = Checkpoint::open(at).unwrap();

@@ -22,8 +22,8 @@ MOST_SEQUENCES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class InferenceResult:
-    """What `decode` gives."""
+class Decoded:
+    """What a function that decodes one prompt gives."""
 
     #: Prompt and reply; an end token is the last one.
     token_ids: list[int]
@@ -34,6 +34,12 @@ class InferenceResult:
     #: 0 where only one token was generated, which needs no decode step.
     decode_tokens_per_sec: float
     prefill_tokens_per_sec: float
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceResult(Decoded):
+    """What `decode` gives."""
+
     #: The text of the reply, where the prompt was text or messages.
     generated_text: str | None = None
 

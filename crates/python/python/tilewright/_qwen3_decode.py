@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import _native
-from ._decode import check_count, check_ids, convert, finish, open_model
+from ._decode import Decoded, check_count, check_ids, convert, finish, open_model
 from ._errors import InferenceError, Qwen3DecodeError, named
 from ._params import SamplingParams
 from ._runtime import Runtime
@@ -29,18 +29,8 @@ QWEN3_0_6B_BASE_ARCHITECTURE: dict[str, int | bool | str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Qwen3DecodeResult:
+class Qwen3DecodeResult(Decoded):
     """What `qwen3_i8_allsimd7_decode` gives."""
-
-    #: Prompt and reply; an end token is the last one.
-    token_ids: list[int]
-    n_prompt: int
-    stopped_on_eos: bool
-    #: Launches from a token to the next, on a device that counts them; else 0.
-    dispatches_per_token: int
-    #: 0 where only one token was generated, which needs no decode step.
-    decode_tokens_per_sec: float
-    prefill_tokens_per_sec: float
 
 
 def qwen3_i8_allsimd7_decode(

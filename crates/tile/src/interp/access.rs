@@ -211,6 +211,9 @@ impl Machine<'_> {
             let elements = resolved.element.map(|e| e + u64::from(part));
             let Some(bytes) = self.bytes(view.memory) else { continue };
             bytes.gather(view.element, base, length, &elements, resolved.inside, &mut result)?;
+            if let MemoryAt::Device(_) = view.memory {
+                self.stats.reads += u64::from(resolved.inside.count_ones());
+            }
             if watched {
                 for l in lanes(resolved.inside) {
                     self.touch(simd, view, elements[l], l as u32, false).map_err(|kind| (l as u32, kind))?;

@@ -27,6 +27,8 @@ pub struct Stats {
     pub instructions: u64,
     /// Threadgroup barriers passed, counted once for each threadgroup.
     pub barriers: u64,
+    /// Elements that lanes read one by one from buffers: masked lanes and what lies beyond a guard are none.
+    pub reads: u64,
 }
 
 /// A SIMD group in flight.
@@ -55,7 +57,7 @@ pub(super) struct Machine<'a> {
     pub(super) device: Vec<shadow::Device>,
     pub(super) epoch: u32,
     pub(super) group_number: u32,
-    stats: Stats,
+    pub(super) stats: Stats,
 }
 
 enum Stop {

@@ -24,9 +24,8 @@ pub fn append(shape: &Shape, options: &Options) -> Kernel {
         k.launch_barrier();
         let position = control.position(k.i32(0));
         let put = |which: i32, row, place| {
-            k.when(d.lt(head_dim), || {
-                cache.set((layer, kv, which, row, place), fresh.at((layer, kv, which, d)));
-            });
+            let keep = || cache.set((layer, kv, which, row, place), fresh.at((layer, kv, which, d)));
+            if threads == head_dim { keep() } else { k.when(d.lt(head_dim), keep) }
         };
         match options.layout {
             Layout::Rows => {

@@ -36,15 +36,16 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let group = shape.group();
     let control = Control::read(k, shape, 1);
     let qkv = k.read::<f32>("qkv", [heads + 2 * kv_heads, head_dim]);
-    let norms = shape.qk_norm.then(|| {
-        ["q_norm", "k_norm"].map(|name| k.read::<f32>(name, [head_dim]).stored(options.vectors).guarded())
-    });
-    let rotary = k.read::<f32>("rotary", [capacity, shape.pairs(), 2]).guarded_axes(&[1]);
+    let norms = shape
+        .qk_norm
+        .then(|| ["q_norm", "k_norm"].map(|name| k.read::<f32>(name, [head_dim]).stored(options.vectors)));
+    let rotary = k.read::<f32>("rotary", [capacity, shape.pairs(), 2]);
     let lanes = HeadLanes::new(k, head_dim);
     let cache = k.read::<f32>("cache", extents(shape, options.layout)).stored(options.cache);
     let cache = if options.layout == Layout::Rows { lanes.guard(cache, 4) } else { cache };
     let mixed = k.write::<f32>("mixed", [kv_heads, group, head_dim]);
-    let fresh = k.write::<f32>("fresh", [kv_heads, 2 * head_dim]).stored(options.cache).guarded_axes(&[1]);
+    let fresh = k.write::<f32>("fresh", [kv_heads, 2 * head_dim]).stored(options.cache);
+    let fresh = if (2 * head_dim).is_multiple_of(group) { fresh } else { fresh.guarded_axes(&[1]) };
     let own = lanes.guard(k.scratch("own", [3, head_dim]), 2);
     let maxima = k.scratch::<f32>("maxima_of", [PARTS]).fill(UNSEEN);
     let sums = k.scratch::<f32>("sums_of", [PARTS]).fill(0.0);
@@ -56,7 +57,7 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let head = Head::ahead(k, shape, norms, rotary.slice(position));
     let past = Past::of(k, shape, options.layout, cache, kv);
     let (first, more) = past.passes(simd, TAKERS, position);
-    let first = past.read(first, position);
+    let first = past.read(first, position, false);
     k.launch_barrier();
 
     k.when(simd.lt(3), || {
@@ -77,7 +78,7 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
 
     let parts = lanes.load(own, k.i32(QUERY as i32));
     let state = see(k, softmax::nothing(k, parts.len()), &parts, first);
-    let state = k.fold(more, state, |state, pass| see(k, state, &parts, past.read(pass, position)));
+    let state = k.fold(more, state, |state, pass| see(k, state, &parts, past.read(pass, position, true)));
     let keep = |part: Value<'k, i32>, most, sum, mixed: &[Value<'k, f32>]| {
         maxima.set_from_lane(0, [part], most);
         sums.set_from_lane(0, [part], sum);
@@ -116,6 +117,8 @@ struct Head<'k> {
 /// One pair of a lane.
 struct Pair<'k> {
     at: Value<'k, i32>,
+    /// Whether there is such a pair, where not every lane has one.
+    inside: Option<Value<'k, bool>>,
     /// Weights of the norm.
     weights: Option<[Value<'k, f32>; 2]>,
     cosine: Value<'k, f32>,
@@ -133,14 +136,21 @@ impl<'k> Head<'k> {
         let pairs = shape.pairs();
         let pair = |n: u32| {
             let at = k.lane() + n * 32;
-            let inside = at.lt(pairs);
-            let (query, key) = (k.simd_group().eq(QUERY) & inside, k.simd_group().eq(KEY) & inside);
+            let inside = (!pairs.is_multiple_of(32)).then(|| at.lt(pairs));
+            let where_inside = |whose: Value<'k, bool>| inside.map_or(whose, |inside| whose & inside);
+            let [query, key] = [QUERY, KEY].map(|whose| where_inside(k.simd_group().eq(whose)));
             let weight = |[q, of_key]: [View<'k, f32>; 2], i: Value<'k, i32>| {
                 k.simd_group().eq(QUERY).select(q.at_if(query, [i]), of_key.at_if(key, [i]))
             };
             let weights = norms.map(|norms| [weight(norms, at), weight(norms, at + pairs)]);
-            let turns = k.simd_group().lt(VALUE) & inside;
-            Pair { at, weights, cosine: angles.at_if(turns, (at, 0)), sine: angles.at_if(turns, (at, 1)) }
+            let turns = where_inside(k.simd_group().lt(VALUE));
+            Pair {
+                at,
+                inside,
+                weights,
+                cosine: angles.at_if(turns, (at, 0)),
+                sine: angles.at_if(turns, (at, 1)),
+            }
         };
         Self { pairs: (0..pairs.div_ceil(32)).map(pair).collect() }
     }
@@ -155,8 +165,10 @@ impl<'k> Head<'k> {
         put: &dyn Fn(Value<'k, i32>, Value<'k, f32>),
     ) {
         let half = shape.pairs();
-        let inside = |pair: &Pair<'k>| pair.at.lt(half);
-        let read = |pair: &Pair<'k>| [pair.at, pair.at + half].map(|i| x.at_if(inside(pair), [i]));
+        let read = |pair: &Pair<'k>| {
+            [pair.at, pair.at + half]
+                .map(|i| pair.inside.map_or_else(|| x.at([i]), |inside| x.at_if(inside, [i])))
+        };
         let read: Vec<_> = self.pairs.iter().map(read).collect();
         let squares = read.iter().flatten().fold(k.f32(0.0), |sum, &x| sum.fma(x, x));
         let scale =
@@ -169,10 +181,14 @@ impl<'k> Head<'k> {
             };
             let (p, q) =
                 rope::turn(options.arithmetic, (scaled(a, 0), scaled(b, 1)), (pair.cosine, pair.sine));
-            k.when(inside(pair), || {
+            let put = || {
                 put(pair.at, plain.select(a, p));
                 put(pair.at + half, plain.select(b, q));
-            });
+            };
+            match pair.inside {
+                Some(inside) => k.when(inside, put),
+                None => put(),
+            }
         }
     }
 }

@@ -82,17 +82,20 @@ impl<'k> Past<'k> {
         (first, self.k.range(first + step, end).step(step))
     }
 
-    /// Reads a pass.
-    pub(super) fn read(&self, pass: Value<'k, i32>, position: Value<'k, i32>) -> Seen<'k> {
+    /// Reads a pass, of which somebody has made sure, or not, that its first position is before `position`.
+    pub(super) fn read(&self, pass: Value<'k, i32>, position: Value<'k, i32>, sure: bool) -> Seen<'k> {
         match self.layout {
-            Layout::Rows => self.rows(pass, position),
+            Layout::Rows => self.rows(pass, position, sure),
             Layout::Fragments => self.fragments(pass, position),
         }
     }
 
-    fn rows(&self, first: Value<'k, i32>, position: Value<'k, i32>) -> Seen<'k> {
-        let at: Vec<_> = (0..KEYS as u32).map(|n| first + n).collect();
-        let read = |view| at.iter().map(|&t| self.lanes.load_if(t.lt(position), view, t)).collect();
+    fn rows(&self, first: Value<'k, i32>, position: Value<'k, i32>, sure: bool) -> Seen<'k> {
+        let of = |view, n| match (n, sure) {
+            (0, true) => self.lanes.load(view, first),
+            _ => self.lanes.load_if((first + n).lt(position), view, first + n),
+        };
+        let read = |view| (0..KEYS as u32).map(|n| of(view, n)).collect();
         let counts = (first + self.k.lane() / 4).lt(position);
         Seen { keys: read(self.keys), values: read(self.values), counts }
     }

@@ -29,6 +29,7 @@ use survey::Survey;
 pub use digest::Digest;
 pub use embedded::{HAS_EMBEDDED_MODEL, embedded_files};
 pub(crate) use raw::Bytes;
+pub use shards::{INDEX as SHARD_INDEX, shards_of_index};
 pub(crate) use survey::GENERATION_CONFIG;
 pub use texts::TemplateSource;
 pub(crate) use tiling::{Claim, check_tiling};

@@ -17,5 +17,7 @@ mod sentencepiece;
 pub(crate) mod texts;
 pub(crate) mod write;
 
+pub use open::belong_together as are_parts_of_one;
+
 #[cfg(test)]
 mod tests;

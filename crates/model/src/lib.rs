@@ -14,6 +14,7 @@ pub mod fixed_arm;
 pub mod fuzz;
 mod generation;
 mod gguf;
+mod hub;
 mod inspect;
 pub mod json;
 pub mod manifest;
@@ -28,10 +29,14 @@ mod tensor;
 mod tokenizer;
 pub mod tolerance;
 
-pub use checkpoint::{Checkpoint, Digest, HAS_EMBEDDED_MODEL, TemplateSource, embedded_files};
+pub use checkpoint::{
+    Checkpoint, Digest, HAS_EMBEDDED_MODEL, SHARD_INDEX, TemplateSource, embedded_files, shards_of_index,
+};
 pub use config::{Config, Family};
 pub use dtype::{StoredType, WeightFormat};
 pub use generation::GenerationConfig;
+pub use gguf::are_parts_of_one;
+pub use hub::{HubName, find_model, hub_cache_folder, hub_home_folder};
 pub use inspect::{Inspection, inspect};
 pub use parameters::{LayerParameters, Parameters, Role};
 pub use refusal::{Code, Finding, Refusal, Shown};

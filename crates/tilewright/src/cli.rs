@@ -58,6 +58,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "tilewright convert -m DIR --to gguf --quant q4_k_m -o model.gguf",
         ],
     ),
+    #[cfg(feature = "pull")]
+    ("pull", &["tilewright pull Qwen/Qwen3-0.6B", "tilewright pull Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf"]),
     (
         "selftest",
         &[
@@ -98,6 +100,8 @@ pub(crate) enum Command {
     Selftest(commands::selftest::SelftestArgs),
     Perplexity(commands::perplexity::PerplexityArgs),
     Convert(commands::convert::ConvertArgs),
+    #[cfg(feature = "pull")]
+    Pull(commands::pull::PullArgs),
     Kernels(commands::kernels::KernelsArgs),
     Runtime(commands::runtime::RuntimeArgs),
     Completions(commands::completions::CompletionsArgs),
@@ -117,6 +121,8 @@ impl Command {
             Self::Selftest(args) => args.output,
             Self::Perplexity(args) => args.output,
             Self::Convert(args) => args.output,
+            #[cfg(feature = "pull")]
+            Self::Pull(args) => args.output,
             Self::Kernels(args) => args.output(),
             Self::Runtime(args) => args.output(),
             Self::Completions(_) => OutputFlags::default(),
@@ -136,6 +142,8 @@ impl Command {
             Self::Selftest(args) => commands::selftest::run(args, console),
             Self::Perplexity(args) => commands::perplexity::run(args, console),
             Self::Convert(args) => commands::convert::run(args, console),
+            #[cfg(feature = "pull")]
+            Self::Pull(args) => commands::pull::run(args, console),
             Self::Kernels(args) => commands::kernels::run(args, console),
             Self::Runtime(args) => commands::runtime::run(args, console),
             Self::Completions(args) => commands::completions::run(args, console),

@@ -8,6 +8,8 @@ pub(crate) mod doctor;
 pub(crate) mod inspect;
 pub(crate) mod kernels;
 pub(crate) mod perplexity;
+#[cfg(feature = "pull")]
+pub(crate) mod pull;
 pub(crate) mod run;
 pub(crate) mod runtime;
 #[cfg(any(feature = "cuda", feature = "metal"))]

@@ -110,6 +110,52 @@ fn pure_crates_stay_pure() {
     report(&complaints);
 }
 
+/// Names by which a program reaches out: the standard library's, tokio's and those of well-known clients.
+const NETWORK: &[&str] = &["TcpStream::connect", "TcpSocket", "UdpSocket", "ToSocketAddrs", "ureq", "reqwest", "curl::"];
+
+/// Files that reach out all the same, and why.
+const REACHING: &[(&str, &str)] =
+    &[("crates/gate/src/load/http.rs", "measures the server it has started, at the address of that server")];
+
+#[test]
+fn nothing_but_pull_reaches_the_network() {
+    let mut complaints = Vec::new();
+    let exempt = |path: &str| {
+        path.starts_with("crates/pull/src/")
+            || path.starts_with("xtask/tests/tidy")
+            || is_test(path)
+            || REACHING.iter().any(|(reaching, _)| *reaching == path)
+    };
+    for file in rust().iter().filter(|file| !exempt(&file.path)) {
+        let found = NETWORK.iter().filter(|word| file.text.contains(**word));
+        complaints.extend(found.map(|word| format!("{}: names `{word}`", file.path)));
+    }
+    for (path, _) in REACHING {
+        if !root().join(path).exists() {
+            complaints.push(format!("{path}: in REACHING but not in the tree"));
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn nothing_but_the_command_pull_has_a_client_of_http() {
+    let clients = ["ureq", "reqwest", "curl", "isahc", "attohttpc", "minreq", "hyper-rustls", "hyper-tls", "tokio-rustls"];
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let users = |of: &str| -> Vec<String> {
+        let with = format!("\n \"{of}");
+        let packages = lock.split("[[package]]").filter(|package| {
+            package.match_indices(&with).any(|(at, _)| package[at + with.len()..].starts_with(['"', ' ']))
+        });
+        packages.filter_map(|package| Some(package.split('"').nth(1)?.to_owned())).collect()
+    };
+    for client in clients {
+        let expected: &[&str] = if client == "ureq" { &["tilewright-pull"] } else { &[] };
+        assert_eq!(users(client), expected, "who depends on {client}");
+    }
+    assert_eq!(users("tilewright-pull"), ["tilewright"]);
+}
+
 #[test]
 fn nothing_is_left_unfinished() {
     let words = ["todo!(", "unimplemented!(", "FIXME", "XXX", "HACK", "#[ignore]"];

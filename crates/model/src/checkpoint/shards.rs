@@ -12,7 +12,7 @@ use crate::{Code, Finding, Refusal, json};
 /// The single-file name.
 pub(crate) const SINGLE: &str = "model.safetensors";
 /// The index of a sharded checkpoint.
-pub(crate) const INDEX: &str = "model.safetensors.index.json";
+pub const INDEX: &str = "model.safetensors.index.json";
 
 /// Files of the same format that are not weights and are never read as such.
 const COMPANIONS: &[(&str, &str)] = &[("reference.safetensors", "stored results that gates compare with")];
@@ -89,6 +89,14 @@ fn open_sharded(
     }
     Refusal::check(Code::IndexInvalid, findings).map_err(|r| r.at(folder.place(INDEX)))?;
     Ok(weights)
+}
+
+/// The names of the shards that an index names, each a plain file name.
+///
+/// # Errors
+/// [`Code::IndexInvalid`].
+pub fn shards_of_index(text: &[u8]) -> Result<BTreeSet<String>, Refusal> {
+    Ok(read_index(text)?.into_values().collect())
 }
 
 /// The map of tensor name to shard name, with every shard name a plain file name.

@@ -81,8 +81,8 @@ fn parts<'a>(present: &[&'a str]) -> Result<Vec<&'a str>, Refusal> {
     Ok(split.into_iter().map(|(_, (_, name))| name).collect())
 }
 
-/// Whether two names are of the same model.
-pub(crate) fn belong_together(a: &str, b: &str) -> bool {
+/// Whether two file names are of the same model: one name twice, or parts of one split file.
+pub fn belong_together(a: &str, b: &str) -> bool {
     let of = |name| split_name(name).map(|(stem, _, count)| (stem, count));
     a == b || (of(a).is_some() && of(a) == of(b))
 }

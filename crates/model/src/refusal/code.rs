@@ -327,4 +327,38 @@ codes! {
         what "The program, its sources or the checkpoint changed while it was measured."
         why "A report speaks of one program and one checkpoint."
         remedy "Run the benchmark again while nothing is written.";
+
+    // 800–819: downloads.
+    800 HubEndpointInvalid "hub_endpoint_invalid"
+        what "HF_ENDPOINT is no address of a hub, or what answers there does not speak as a hub does."
+        why "A page of a proxy or a login form must not pass for a model."
+        remedy "Correct or unset HF_ENDPOINT, and see whether a proxy stands between.";
+    801 HubRepositoryNotFound "hub_repository_not_found"
+        what "The hub has no repository of this name, or shows it to nobody without a token."
+        why "A model of a similar name is another model."
+        remedy "Check org/name; for a private repository set HF_TOKEN.";
+    802 HubFileNotFound "hub_file_not_found"
+        what "The repository has no file of this name, or none that makes a checkpoint."
+        why "Another file is another model."
+        remedy "Take a name from the findings, as org/name:file.";
+    803 HubFileUnclear "hub_file_unclear"
+        what "The repository has several GGUF models, and nothing says which is meant."
+        why "They differ in size and quality, and each is large."
+        remedy "Name one of those listed, as org/name:file.";
+    804 HubTokenNeeded "hub_token_needed"
+        what "The hub shows the repository only to those it knows or who accepted its terms."
+        why "Only the person can do that."
+        remedy "Accept the terms on the repository's page, and set HF_TOKEN to a token that may read it.";
+    805 HubChecksumDiffers "hub_checksum_differs"
+        what "A downloaded file is not the one the hub says it is."
+        why "A damaged or exchanged weight file is a silently different model; it was deleted."
+        remedy "Run the command again; if it persists, a proxy or mirror changes the file.";
+    806 HubConnectionLost "hub_connection_lost"
+        what "The hub could not be reached, or the connection broke again and again."
+        why "Part of a file is no file; what arrived is kept."
+        remedy "Run the command again: it goes on where it stopped. Check the network, HTTPS_PROXY and HF_ENDPOINT.";
+    807 HubRefused "hub_refused"
+        what "The hub answered with an error, also when asked again: too many requests, or a failure of its own."
+        why "Asking on without a pause would be refused as well."
+        remedy "Run the command again later; a token in HF_TOKEN raises the limit of requests.";
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tilewright_engine::{Source, find_model};
+use tilewright_engine::Source;
 use tilewright_model::convert::{
     Arm, BlobType, ConvertOptions, Quant, convert, write_gguf, write_safetensors,
 };
-use tilewright_model::{Checkpoint, Code, Finding, Refusal, Specials, Tokenizer};
+use tilewright_model::{Checkpoint, Code, Finding, Refusal, Specials, Tokenizer, find_model};
 
 use crate::console::{Console, bytes};
 use crate::exit::Failure;

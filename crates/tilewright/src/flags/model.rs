@@ -7,8 +7,8 @@ use std::str::FromStr;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tilewright_backend::KvFormat;
-use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source, find_model};
-use tilewright_model::WeightFormat;
+use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source};
+use tilewright_model::{WeightFormat, find_model};
 
 /// Flags about the model and the device.
 #[derive(Args, Clone, Debug, Default)]

@@ -13,6 +13,8 @@ mod harness;
 mod inspect;
 mod kernels;
 mod perplexity;
+#[cfg(feature = "pull")]
+mod pull;
 mod refusals;
 mod run;
 mod run_json;

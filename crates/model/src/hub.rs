@@ -1,6 +1,6 @@
 //! Models in the cache that programs of Hugging Face share, by their name there.
 //!
-//! `$HF_HUB_CACHE`, else `$HF_HOME/hub`, else `~/.cache/huggingface/hub` has a folder `models--ORG--NAME` for each
+//! `$HF_HUB_CACHE`, else `$HF_HOME/hub`, else `huggingface/hub` in `$XDG_CACHE_HOME` or `~/.cache` has a folder `models--ORG--NAME` for each
 //! repository: `refs/main` names a revision, `snapshots/REVISION` holds its files. Nothing is fetched here.
 
 use std::env;
@@ -25,14 +25,14 @@ impl HubName {
             Some((repository, file)) => (repository, Some(file)),
             None => (text, None),
         };
-        let is_part = |part: &str| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            !part.is_empty() && part.chars().all(plain) && !part.starts_with('.')
-        };
         let (org, name) = repository.split_once('/')?;
-        let is_file = |file: &str| !file.is_empty() && file.split('/').all(is_part);
-        (is_part(org) && is_part(name) && file.is_none_or(is_file))
+        (is_part(org) && is_part(name) && file.is_none_or(Self::is_file_name))
             .then(|| Self { repository: repository.to_owned(), file: file.map(str::to_owned) })
+    }
+
+    /// Whether a text may name a file of a repository: plain names of folders and of a file, between slashes.
+    pub fn is_file_name(text: &str) -> bool {
+        text.split('/').all(is_part)
     }
 
     /// Where it lies in the cache `hub`, if it does.
@@ -48,13 +48,29 @@ impl HubName {
     }
 }
 
+fn is_part(part: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !part.is_empty() && part.chars().all(plain) && !part.starts_with('.')
+}
+
 /// The folder of the shared cache; `None` where the environment names none.
 pub fn hub_cache_folder() -> Option<PathBuf> {
-    let folder = |variable: &str| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("HF_HUB_CACHE").or_else(|| folder("HF_HOME").map(|home| home.join("hub"))).or_else(|| {
-        let home = folder(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
-        Some(home.join(".cache/huggingface/hub"))
+    folder("HF_HUB_CACHE").or_else(|| Some(hub_home_folder()?.join("hub")))
+}
+
+/// The folder of everything that those programs share, a token included; `None` where the environment names none.
+pub fn hub_home_folder() -> Option<PathBuf> {
+    folder("HF_HOME").or_else(|| {
+        let cache = folder("XDG_CACHE_HOME").or_else(|| {
+            let home = folder(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
+            Some(home.join(".cache"))
+        })?;
+        Some(cache.join("huggingface"))
     })
+}
+
+fn folder(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// What `-m` names: a path as it is where there is something, else a model of the shared cache, else the path again.

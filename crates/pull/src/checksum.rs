@@ -1,0 +1,55 @@
+//! The checksum that the name of a content is.
+//!
+//! A large file is named by its SHA-256, a small one by what git calls it: the SHA-1 of a header with the length and the
+//! content. Mirrors may use other names; then the length alone is known.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+/// How a name is computed from a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checksum {
+    Sha256,
+    GitBlob,
+    Unknown,
+}
+
+impl Checksum {
+    /// By the form of the name.
+    pub(crate) fn of(etag: &str) -> Self {
+        let hex = etag.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        match etag.len() {
+            64 if hex => Self::Sha256,
+            40 if hex => Self::GitBlob,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The name of a file's content; `None` where nobody knows how it is computed.
+    pub(crate) fn name(self, path: &Path) -> io::Result<Option<String>> {
+        let mut file = File::open(path)?;
+        match self {
+            Self::Sha256 => digest(Sha256::new(), &mut file).map(Some),
+            Self::GitBlob => {
+                let header = format!("blob {}\0", file.metadata()?.len());
+                digest(Sha1::new_with_prefix(header), &mut file).map(Some)
+            }
+            Self::Unknown => Ok(None),
+        }
+    }
+}
+
+fn digest<D: Digest>(mut digest: D, file: &mut File) -> io::Result<String> {
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => digest.update(&buffer[..read]),
+        }
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

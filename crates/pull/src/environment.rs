@@ -1,0 +1,51 @@
+//! The hub that the environment names, by the variables that programs of Hugging Face read.
+
+use std::time::Duration;
+use std::{env, fmt};
+
+use tilewright_model::{Code, Refusal, hub_cache_folder, hub_home_folder};
+
+use crate::Hub;
+
+/// The hub where `HF_ENDPOINT` names none.
+const PUBLIC: &str = "https://huggingface.co";
+
+impl Hub {
+    /// `HF_ENDPOINT`; `HF_TOKEN`, else the token that was stored by a login; the cache that `HF_HUB_CACHE`, `HF_HOME` or the
+    /// home folder names.
+    ///
+    /// # Errors
+    /// [`Code::FileUnwritable`] where the environment names no folder.
+    pub fn from_environment() -> Result<Self, Refusal> {
+        let cache = hub_cache_folder().ok_or_else(|| {
+            let expected = "HF_HOME, or a home folder";
+            Refusal::new(Code::FileUnwritable, "cache of Hugging Face", expected, "neither")
+        })?;
+        let stored = || hf_hub::Cache::new(hub_home_folder()?.join("hub")).token();
+        Ok(Self {
+            endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| PUBLIC.to_owned()),
+            token: variable("HF_TOKEN").or_else(stored),
+            cache,
+            pause: Duration::from_secs(1),
+        })
+    }
+}
+
+/// A variable without space around it; an empty one is as good as none.
+fn variable(name: &str) -> Option<String> {
+    let text = env::var(name).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+impl fmt::Debug for Hub {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { endpoint, token, cache, pause } = self;
+        f.debug_struct("Hub")
+            .field("endpoint", endpoint)
+            .field("token", &token.as_ref().map(|_| "…"))
+            .field("cache", cache)
+            .field("pause", pause)
+            .finish()
+    }
+}

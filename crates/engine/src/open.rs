@@ -98,6 +98,8 @@ pub struct OpenOptions {
     pub gemm: Option<Gemm>,
     /// Where packed weights are kept between starts; those of the embedded model never are.
     pub cache: Cache,
+    /// Whether text is read: then a checkpoint without a tokenizer is refused before its weights are read.
+    pub needs_text: bool,
 }
 
 #[cfg(test)]

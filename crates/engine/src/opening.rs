@@ -7,6 +7,7 @@ use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
 use tilewright_cpu::{CpuOptions, Host};
 use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
 
+use crate::text::no_tokenizer;
 use crate::{Cache, Engine, EngineParts, OpenOptions, Source, gpu, staged};
 
 /// What opening would decide, from facts alone: no weights are read and nothing is put on a device.
@@ -65,6 +66,9 @@ impl Engine {
             .is_some()
             .then(|| Tokenizer::from_checkpoint(&checkpoint))
             .transpose()?;
+        if options.needs_text && tokenizer.is_none() {
+            return Err(no_tokenizer().at(&source));
+        }
         let mut options = options.clone();
         if source == Source::Embedded && device.kind == DeviceKind::Cpu {
             options.cache = Cache::Off;

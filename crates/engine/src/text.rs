@@ -37,10 +37,19 @@ impl Engine {
         }
     }
 
-    fn reads_text(&self) -> Result<&Tokenizer, Refusal> {
-        let expected = "one in the checkpoint, to read text";
-        self.tokenizer().ok_or_else(|| Refusal::new(Code::TokenizerInvalid, "tokenizer", expected, "none"))
+    /// The tokenizer, which text needs.
+    ///
+    /// # Errors
+    /// `tokenizer_invalid` without one.
+    pub fn reads_text(&self) -> Result<&Tokenizer, Refusal> {
+        self.tokenizer().ok_or_else(no_tokenizer)
     }
+}
+
+/// There is no tokenizer where text is to be read.
+pub(crate) fn no_tokenizer() -> Refusal {
+    let expected = "a file, to read and write text; ids need none";
+    Refusal::new(Code::TokenizerInvalid, "tokenizer.json", expected, "none")
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Writes checkpoints: here the converted pair `manifest.json` + `weights.blob`, which `docs/converted-checkpoint.md`
 //! describes; GGUF in [`write_gguf`], the published form in [`write_safetensors`].
 //!
-//! bf16, f16 and f32 sources widen exactly to either element type. Nothing is rounded: an f64 source becomes f32 only
-//! where that is exact. Memory stays within one tile of a tensor. Not here: reading the pair (see
-//! [`Checkpoint::open`]) and any quantization, which the format does not know.
+//! bf16, f16 and f32 sources widen exactly to either element type. Nothing is rounded but by a [`Rounding`]: an f64 source
+//! becomes f32 only where that is exact. Memory stays within one tile of a tensor. Not here: reading the pair (see
+//! [`Checkpoint::open`]).
 
 mod blob;
 mod gguf;
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::manifest::{BLOB, MANIFEST, Manifest, ManifestConfig, ManifestTensor};
 use crate::{Checkpoint, Code, Config, Finding, Refusal, Role, StoredType, Tensor, fixed_arm};
 pub use gguf::{Quant, write_gguf};
-pub use safetensors::write_safetensors;
+pub use safetensors::{write_rounded, write_safetensors};
+pub use staged::discard_partial;
 use staged::{Reserved, Staged};
 
 /// Type of an element of the blob.
@@ -51,6 +52,33 @@ pub enum Arm {
     Fixed,
 }
 
+/// How matrices are rounded before they are written: parts of rows, `[_, n]`, in place. A part begins where a group of inputs
+/// does, as long as that has [`Rounding::GROUP`] elements or a divisor of it.
+#[derive(Clone, Copy)]
+pub struct Rounding<'a>(pub &'a RoundRows<'a>);
+
+/// Rounds parts of rows of the length given, one after the other.
+pub type RoundRows<'a> = dyn Fn(&mut [f32], usize) -> Result<(), Refusal> + 'a;
+
+impl Rounding<'_> {
+    /// Elements of the largest group.
+    pub const GROUP: usize = 256;
+
+    /// Rounds elements of the row length `n`; vectors stay as they are.
+    fn apply(rounding: Option<Self>, tensor: &Tensor<'_>, values: &mut [f32], n: usize) -> Result<(), Refusal> {
+        match rounding {
+            Some(Rounding(round)) if tensor.shape.len() == 2 => round(values, n),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Rounding<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rounding")
+    }
+}
+
 /// What to write.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions<'a> {
@@ -58,6 +86,8 @@ pub struct ConvertOptions<'a> {
     pub dtype: BlobType,
     /// Keys of the manifest.
     pub arm: Arm,
+    /// How matrices are rounded, if at all.
+    pub rounding: Option<Rounding<'a>>,
     /// Prompt folded into the manifest; may be empty.
     pub input_ids: &'a [u32],
     /// Whether a pair that is there already is replaced.
@@ -87,7 +117,7 @@ pub fn convert(
     // Whoever had it reserved before may have put a pair there.
     check_free(dir, options.overwrite)?;
     let mut blob_file = Staged::create(dir, BLOB)?;
-    blob::write(&tensors, options.dtype, &mut blob_file, progress)?;
+    blob::write(&tensors, (options.dtype, options.rounding), &mut blob_file, progress)?;
     let mut manifest_file = Staged::create(dir, MANIFEST)?;
     manifest_file.write(manifest.as_bytes())?;
 

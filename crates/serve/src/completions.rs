@@ -101,16 +101,17 @@ impl Completion {
 
     fn prepare(&self, ready: &Ready) -> Result<Prepared, Refusal> {
         let mut prepared = Prepared::default();
+        // Also for ids: the reply is text.
+        let reader = tokenizer(ready)?;
         for prompt in &self.prompts {
             let ids = match prompt {
                 Input::Ids(ids) => ids.clone(),
-                Input::Text(text) => tokenizer(ready)?.encode_prompt(text, Specials::Plain)?,
+                Input::Text(text) => reader.encode_prompt(text, Specials::Plain)?,
             };
             let echo = match prompt {
                 _ if !self.echo => String::new(),
                 Input::Text(text) => text.clone(),
                 Input::Ids(ids) => {
-                    let reader = tokenizer(ready)?;
                     reader.check_ids(ids)?;
                     reader.decode(ids, false)?
                 }
@@ -119,7 +120,7 @@ impl Completion {
                 prepared.requests.push(request);
                 // An answer alone: no block is looked for in a text that is continued.
                 let splitter = ReasoningSplitter::answer();
-                prepared.choices.push(Choice::new(splitter, None, ready.engine.tokenizer()));
+                prepared.choices.push(Choice::new(splitter, None, Some(reader)));
                 prepared.echoes.push(echo.clone());
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! While a reply is being written the handler asks it to stop; it then ends at its next step and the command says
 //! what was done so far. A second Ctrl-C, or one while there is no reply to stop (loading, reading input), leaves
-//! at once.
+//! at once, after what a command that writes has to tidy away.
 
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +44,17 @@ impl Interrupt {
 
     fn set(&self, reply: Option<Cancel>) {
         *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = reply;
+    }
+}
+
+/// Lets Ctrl-C end the process at once, after `tidy`.
+pub(crate) fn leaving(tidy: impl Fn() + Send + 'static) {
+    let handler = move || {
+        tidy();
+        leave()
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        tracing::warn!(%error, "Ctrl-C cannot be caught and may leave a partial file");
     }
 }
 

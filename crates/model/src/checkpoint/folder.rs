@@ -43,7 +43,7 @@ impl Folder {
                 return Ok(Self::Gguf(folder.unwrap_or(Path::new(".")).to_owned(), name));
             }
             Ok(_) => "a file".to_owned(),
-            Err(e) => e.to_string(),
+            Err(e) => leads_nowhere(path).unwrap_or_else(|| e.to_string()),
         };
         Err(Refusal::new(
             Code::CheckpointNotFound,
@@ -127,7 +127,8 @@ impl Folder {
     /// # Errors
     /// `checkpoint_not_found`, `file_unreadable`.
     pub(crate) fn bytes(&self, name: &str) -> Result<Bytes, Refusal> {
-        let missing = || Refusal::new(Code::CheckpointNotFound, name, "a file", "none").at(self.place(name));
+        let missing =
+            || Refusal::new(Code::CheckpointNotFound, name, "a file", self.absence(name)).at(self.place(name));
         let (Self::Disk(folder) | Self::Gguf(folder, _)) = self else {
             return self.held(name).map(Bytes::Held).ok_or_else(missing);
         };
@@ -136,6 +137,25 @@ impl Folder {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(missing()),
             other => other.map_err(|e| unreadable(path.display(), &e)),
         }
+    }
+
+    /// What is said of a name under which there is no file: none, or a link that leads nowhere.
+    pub(crate) fn absence(&self, name: &str) -> String {
+        let link = match self {
+            Self::Disk(folder) | Self::Gguf(folder, _) => leads_nowhere(&folder.join(name)),
+            Self::Memory(_) => None,
+        };
+        link.unwrap_or_else(|| "none".to_owned())
+    }
+
+    /// The names directly in the folder that are links which lead nowhere, sorted.
+    pub(crate) fn broken_links(&self) -> Vec<String> {
+        let Self::Disk(folder) = self else { return Vec::new() };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let broken = entries.filter(|entry| leads_nowhere(&entry.path()).is_some());
+        let mut names: Vec<_> = broken.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
     }
 
     /// Whether a file of the directory is one of the checkpoint's.
@@ -152,6 +172,12 @@ impl Folder {
             Self::Memory(files) => files.get(name).cloned(),
         }
     }
+}
+
+/// Where a link leads whose end is not there, in words.
+fn leads_nowhere(path: &Path) -> Option<String> {
+    let target = std::fs::read_link(path).ok().filter(|_| !path.exists())?;
+    Some(format!("a link to {}, which is not there", target.display()))
 }
 
 fn unreadable(place: impl std::fmt::Display, error: &std::io::Error) -> Refusal {

@@ -60,7 +60,7 @@ fn open_sharded(
 ) -> Result<Weights, Refusal> {
     let shards: BTreeSet<&str> = index.values().map(String::as_str).collect();
     let present: BTreeSet<&str> = safetensors(files).collect();
-    let absent = shards.difference(&present).map(|name| Finding::new(*name, "a file", "none"));
+    let absent = shards.difference(&present).map(|name| Finding::new(*name, "a file", folder.absence(name)));
     Refusal::check(Code::IndexInvalid, absent.collect()).map_err(|r| r.at(folder.place(INDEX)))?;
     Refusal::check(Code::StrayWeights, present.difference(&shards).map(|name| stray(name)).collect())
         .map_err(|r| r.at(folder.place("")))?;
@@ -186,7 +186,12 @@ fn no_weights(folder: &Folder, files: &[FolderFile]) -> Refusal {
             Some(Finding::new(&file.name, "safetensors", *what))
         })
         .collect();
-    let refusal = if others.is_empty() {
+    let is_weights = |name: &String| [".safetensors", ".gguf", INDEX].iter().any(|end| name.ends_with(end));
+    let broken: Vec<_> = folder.broken_links().into_iter().filter(is_weights).collect();
+    let refusal = if !broken.is_empty() {
+        let finding = |name: &String| Finding::new(name, "a file", folder.absence(name));
+        Refusal::with_findings(Code::CheckpointNotFound, broken.iter().map(finding).collect())
+    } else if others.is_empty() {
         Refusal::new(Code::CheckpointNotFound, "weights", format!("{SINGLE} or {INDEX}"), "neither")
     } else {
         Refusal::with_findings(Code::WeightsUnsupported, others)

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::staged::Staged;
-use super::{BlobType, is_transposed};
+use super::{BlobType, Rounding, is_transposed};
 use crate::{Code, Refusal, Role, Tensor};
 
 #[cfg(test)]
@@ -15,7 +15,7 @@ const TILE: usize = 1 << 20;
 /// Writes `tensors` one after the other.
 pub(super) fn write(
     tensors: &[(Role, Tensor<'_>)],
-    dtype: BlobType,
+    (dtype, rounding): (BlobType, Option<Rounding<'_>>),
     out: &mut Staged,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Refusal> {
@@ -23,7 +23,7 @@ pub(super) fn write(
     let total = (elements * dtype.stored().block_bytes()) as u64;
     let (mut done, mut bytes) = (0, Vec::new());
     for (role, tensor) in tensors {
-        each_tile(tensor, is_transposed(*role), TILE, |values| {
+        each_tile(tensor, is_transposed(*role), (TILE, rounding), |values| {
             bytes.clear();
             encode(tensor, values, dtype, &mut bytes)?;
             out.write(&bytes)?;
@@ -39,10 +39,11 @@ pub(super) fn write(
 fn each_tile(
     tensor: &Tensor<'_>,
     transpose: bool,
-    size: usize,
+    (size, rounding): (usize, Option<Rounding<'_>>),
     mut f: impl FnMut(&[f64]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    if transpose == tensor.transposed && tensor.interleaved.is_none() && !tensor.stored.is_block() {
+    let as_it_lies = transpose == tensor.transposed && tensor.interleaved.is_none() && !tensor.stored.is_block();
+    if as_it_lies && rounding.is_none() {
         // The bytes lie in the wanted order already, whatever the shape.
         let flat = [tensor.elements()];
         let flat = Tensor { shape: &flat, transposed: false, ..tensor.clone() };
@@ -52,19 +53,16 @@ fn each_tile(
             f(&tile)?;
         }
     } else if transpose {
-        let (rows, columns) = (tensor.rows(), tensor.row_len());
-        // Bands begin where a block of any type does.
-        for band in spans(columns, (size / rows).max(1).next_multiple_of(tensor.stored.block_len())) {
+        let rows = tensor.rows();
+        // Bands begin where a block of any type does, and a group of any rounding.
+        let group = if rounding.is_some() { Rounding::GROUP } else { tensor.stored.block_len() };
+        for band in spans(tensor.row_len(), (size / rows).max(1).next_multiple_of(group)) {
             let width = band.len();
-            let (mut tile, mut part) = (vec![0.0; width * rows], vec![0.0; width]);
-            for row in 0..rows {
-                let bytes =
-                    &tensor.row_bytes(row)[tensor.stored.bytes(band.start)..tensor.stored.bytes(band.end)];
-                let piece = Tensor { shape: &[1, width], interleaved: None, bytes, ..tensor.clone() };
-                named(tensor, piece.rows_f64(0..1, &mut part))?;
-                for (i, &value) in part.iter().enumerate() {
-                    tile[i * rows + row] = value;
-                }
+            let (mut tile, mut part) = (vec![0.0; width * rows], vec![0.0; width * rows]);
+            read_band(tensor, band, &mut part)?;
+            rounded(rounding, tensor, &mut part, width)?;
+            for (row, part) in part.chunks(width).enumerate() {
+                part.iter().enumerate().for_each(|(i, value)| tile[i * rows + row] = *value);
             }
             f(&tile)?;
         }
@@ -73,9 +71,43 @@ fn each_tile(
         for span in spans(tensor.rows(), step) {
             let mut tile = vec![0.0; span.len() * tensor.row_len()];
             tensor.rows_f64(span, &mut tile)?;
+            rounded(rounding, tensor, &mut tile, tensor.row_len())?;
             f(&tile)?;
         }
     }
+    Ok(())
+}
+
+/// Writes some columns of every row, `[rows, band.len()]`.
+fn read_band(tensor: &Tensor<'_>, band: Range<usize>, out: &mut [f64]) -> Result<(), Refusal> {
+    let (rows, width) = (tensor.rows(), band.len());
+    let within = tensor.stored.bytes(band.start)..tensor.stored.bytes(band.end);
+    if tensor.transposed {
+        let bytes = &tensor.bytes[within.start * rows..within.end * rows];
+        let piece = Tensor { shape: &[rows, width], bytes, ..tensor.clone() };
+        return named(tensor, piece.rows_f64(0..rows, out));
+    }
+    for (row, out) in out.chunks_mut(width).enumerate() {
+        let bytes = &tensor.row_bytes(row)[within.clone()];
+        let piece = Tensor { shape: &[1, width], interleaved: None, bytes, ..tensor.clone() };
+        named(tensor, piece.rows_f64(0..1, out))?;
+    }
+    Ok(())
+}
+
+/// Rounds rows of `n` elements, which are f32 from then on.
+fn rounded(
+    rounding: Option<Rounding<'_>>,
+    tensor: &Tensor<'_>,
+    values: &mut [f64],
+    n: usize,
+) -> Result<(), Refusal> {
+    if rounding.is_none() || tensor.shape.len() != 2 {
+        return Ok(());
+    }
+    let mut narrow: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+    Rounding::apply(rounding, tensor, &mut narrow, n)?;
+    values.iter_mut().zip(narrow).for_each(|(value, narrow)| *value = narrow.into());
     Ok(())
 }
 

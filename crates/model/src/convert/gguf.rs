@@ -32,6 +32,11 @@ impl Quant {
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Q8_0, "q8_0"), (Self::Q4_0, "q4_0"), (Self::Q4KM, "q4_k_m")];
 
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(quant, _)| *quant == self).map_or("", |(_, name)| name)
+    }
+
     /// The type of a matrix of `role` with rows of `cols` in layer `layer` of `layers`.
     fn stored(self, role: Role, is_head: bool, cols: usize, (layer, layers): (usize, usize)) -> StoredType {
         let more = layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;

@@ -1,13 +1,13 @@
 //! Writes the published form: `config.json`, `model.safetensors` and the texts beside them.
 //!
-//! Floats keep their type; blocks, and binary64, become f32, which holds what blocks stand for.
+//! Floats keep their type; blocks, binary64 and what was rounded become f32, which holds what blocks stand for.
 
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::staged::{Reserved, Staged, unwritable};
-use super::{check_free, quantise, sorted};
+use super::{Rounding, check_free, quantise, sorted};
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, texts};
 use crate::{Checkpoint, Code, Config, Family, Refusal, RopeScaling, StoredType, Tensor};
 
@@ -24,10 +24,25 @@ pub fn write_safetensors(
     overwrite: bool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), Refusal> {
+    write_rounded(checkpoint, dir, None, overwrite, progress)
+}
+
+/// As [`write_safetensors`], with matrices rounded and then held as f32.
+///
+/// # Errors
+/// As [`write_safetensors`], and those of the rounding.
+pub fn write_rounded(
+    checkpoint: &Checkpoint,
+    dir: &Path,
+    rounding: Option<Rounding<'_>>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), Refusal> {
     let config = config(checkpoint)?;
     let texts = texts_of(checkpoint);
     let tensors: Vec<Tensor<'_>> = sorted(checkpoint).into_iter().map(|(_, tensor)| tensor).collect();
-    let header = header(&tensors);
+    let stored = |tensor: &Tensor<'_>| stored(tensor, rounding.is_some());
+    let header = header(&tensors, stored);
     let total: usize =
         header.len() + 8 + tensors.iter().map(|t| stored(t).bytes(t.elements())).sum::<usize>();
     std::fs::create_dir_all(dir).map_err(|e| unwritable(dir, &e))?;
@@ -48,6 +63,7 @@ pub fn write_safetensors(
         let mut bytes = Vec::new();
         for row in 0..tensor.rows() {
             tensor.rows_f32(row..row + 1, &mut values)?;
+            Rounding::apply(rounding, tensor, &mut values, tensor.row_len())?;
             quantise::quantise(stored(tensor), &values, &mut bytes);
             if bytes.len() > 1 << 20 || row + 1 == tensor.rows() {
                 weights.write(&bytes)?;
@@ -70,14 +86,15 @@ pub fn write_safetensors(
 }
 
 /// The type a tensor is written as.
-fn stored(tensor: &Tensor<'_>) -> StoredType {
+fn stored(tensor: &Tensor<'_>, rounded: bool) -> StoredType {
     match tensor.stored {
+        _ if rounded && tensor.shape.len() == 2 => StoredType::F32,
         StoredType::Bf16 | StoredType::F16 => tensor.stored,
         _ => StoredType::F32,
     }
 }
 
-fn header(tensors: &[Tensor<'_>]) -> String {
+fn header(tensors: &[Tensor<'_>], stored: impl Fn(&Tensor<'_>) -> StoredType) -> String {
     let mut entries = Map::new();
     entries.insert("__metadata__".to_owned(), json!({"format": "pt"}));
     let mut at = 0;

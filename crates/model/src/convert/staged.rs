@@ -82,6 +82,18 @@ impl Reserved {
     }
 }
 
+/// Removes from `dir` the partial files of this process, which is about to end before they are whole.
+pub fn discard_partial(dir: &Path) {
+    let own = format!(".{}{PARTIAL}", std::process::id());
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with('.') && name.to_string_lossy().ends_with(&own) {
+            // Nothing is left to be done about one that stays, and the next writer clears it away.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Removes a file that may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), Refusal> {
     match std::fs::remove_file(path) {

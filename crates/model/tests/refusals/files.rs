@@ -112,6 +112,39 @@ fn links_into_a_store_are_followed() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_link_that_leads_nowhere_is_told_from_no_file() {
+    let gone = "../blobs/gone";
+    let told = |dir: &TempDir, path: &Path, name: &str| {
+        let refusal = Checkpoint::open(path).unwrap_err();
+        assert_eq!(refusal.code(), Code::CheckpointNotFound, "{refusal}");
+        let finding = &refusal.findings()[0];
+        assert!(finding.got.contains(gone) && finding.got.contains("a link"), "{name}: {refusal}");
+        assert!(path != dir.path() || finding.what == name, "{refusal}");
+    };
+    for name in ["config.json", "model.safetensors", "model.gguf"] {
+        let dir = on_disk(&Folder::valid());
+        if name == "model.gguf" {
+            std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
+        } else {
+            std::fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(gone, dir.path().join(name)).unwrap();
+        told(&dir, dir.path(), name);
+        if name == "model.gguf" {
+            told(&dir, &dir.path().join(name), name);
+        }
+    }
+    let sharded = on_disk(&Folder::valid().sharded(4));
+    let shard = std::fs::read_dir(sharded.path()).unwrap().map(|entry| entry.unwrap().path());
+    let shard = shard.into_iter().find(|path| path.extension().is_some_and(|end| end == "safetensors")).unwrap();
+    std::fs::remove_file(&shard).unwrap();
+    std::os::unix::fs::symlink(gone, &shard).unwrap();
+    let refusal = Checkpoint::open(sharded.path()).unwrap_err();
+    assert!(refusal.code() == Code::IndexInvalid && refusal.findings()[0].got.contains(gone), "{refusal}");
+}
+
+#[test]
 fn inspection_lists_the_refusals_of_every_part() {
     let folder = Folder::valid()
         .with("config.json", "{")

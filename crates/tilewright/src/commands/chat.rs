@@ -75,7 +75,7 @@ pub(crate) fn run(args: ChatArgs, console: &mut Console) -> Result<(), Failure> 
     let interrupt = Interrupt::install();
     let job = args.resolve()?;
     job.limits.request(Vec::new(), job.sampling.clone(), Cancel::default()).check()?;
-    let session = Session::open(job.model, console)?;
+    let session = Session::open(job.model.reading(true), console)?;
     let mut talk = Talk {
         session: &session,
         reasoning: job.template.reasoning,

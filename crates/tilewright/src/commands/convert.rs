@@ -1,19 +1,23 @@
 //! `convert`: a checkpoint to the pair `manifest.json` and `weights.blob`, to GGUF or to safetensors.
 
-use std::path::PathBuf;
+mod mixture;
+mod round;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use tilewright_engine::Source;
 use tilewright_model::convert::{
-    Arm, BlobType, ConvertOptions, Quant, convert, write_gguf, write_safetensors,
+    Arm, BlobType, ConvertOptions, Rounding, convert, discard_partial, write_gguf, write_rounded,
 };
 use tilewright_model::{Checkpoint, Code, Finding, Refusal, Specials, Tokenizer, find_model};
 
+use self::mixture::{Mixture, mixtures};
 use crate::console::{Console, bytes};
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
+use crate::interrupt;
 
 /// Convert a checkpoint to manifest.json and weights.blob, to GGUF or to safetensors
 ///
@@ -33,9 +37,10 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FORM", value_enum, default_value = "converted")]
     to: Form,
 
-    /// Mixture of types that the matrices are rounded to, in GGUF [default: as stored]
+    /// Types that the matrices are rounded to: blocks of GGUF; or, in the other forms, floats that are what --weights int8
+    /// or int4 makes of them [default: as stored]
     #[arg(long, value_name = "MIX", value_parser = mixtures())]
-    quant: Option<Quant>,
+    quant: Option<Mixture>,
 
     /// Type of an element of the blob [default: f64]
     #[arg(long, value_name = "TYPE", value_enum)]
@@ -72,13 +77,6 @@ enum Form {
     Safetensors,
 }
 
-fn mixtures() -> impl TypedValueParser<Value = Quant> {
-    PossibleValuesParser::new(Quant::ALL.map(|(_, name)| name)).map(|name| {
-        let found = Quant::ALL.into_iter().find(|(_, known)| *known == name);
-        found.map_or(Quant::Q8_0, |(quant, _)| quant)
-    })
-}
-
 /// Type of an element.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Dtype {
@@ -93,6 +91,7 @@ struct Job {
     prompt: Prompt,
     dtype: BlobType,
     arm: Arm,
+    quant: Option<Mixture>,
     overwrite: bool,
 }
 
@@ -110,14 +109,15 @@ impl ConvertArgs {
             ("--ids", self.ids.is_some()),
             ("--fixed", self.fixed),
         ];
-        let given = match self.to {
-            Form::Converted => vec![("--quant", self.quant.is_some())],
-            Form::Gguf => pair.to_vec(),
-            Form::Safetensors => [&pair[..], &[("--quant", self.quant.is_some())]].concat(),
-        };
-        let findings = given.into_iter().filter(|(_, given)| *given);
-        let findings = findings.map(|(flag, _)| Finding::new(flag, "not with this --to", "given"));
-        Refusal::check(Code::RequestInvalid, findings.collect())
+        let given = if self.to == Form::Converted { &[][..] } else { &pair[..] };
+        let given = given.iter().filter(|(_, given)| *given);
+        let mut findings: Vec<_> = given.map(|(flag, _)| Finding::new(*flag, "not with this --to", "given")).collect();
+        let fits = |mixture: &Mixture| matches!(mixture, Mixture::Blocks(_)) == (self.to == Form::Gguf);
+        if let Some(mixture) = self.quant.filter(|mixture| !fits(mixture)) {
+            let expected = Mixture::all().filter(fits).map(Mixture::name).collect::<Vec<_>>().join(", ");
+            findings.push(Finding::new("--quant", format!("one of {expected} with this --to"), mixture.name()));
+        }
+        Refusal::check(Code::RequestInvalid, findings)
     }
 
     fn resolve(self) -> Job {
@@ -133,6 +133,7 @@ impl ConvertArgs {
                 Some(Dtype::F64) | None => BlobType::F64,
             },
             arm: if self.fixed { Arm::Fixed } else { Arm::AnyModel },
+            quant: self.quant,
             overwrite: self.overwrite,
         }
     }
@@ -141,18 +142,21 @@ impl ConvertArgs {
 /// Carries `convert` out.
 pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failure> {
     args.check()?;
-    let (form, quant) = (args.to, args.quant);
+    let form = args.to;
     let job = args.resolve();
     let checkpoint = match &job.source {
         Source::Embedded => Checkpoint::embedded()?,
         Source::Path(path) => Checkpoint::open(path)?,
     };
     if form != Form::Converted {
-        return other_form(&checkpoint, (form, quant), &job, console);
+        return other_form(&checkpoint, form, &job, console);
     }
     let ids = ids(job.prompt, &checkpoint)?;
-    let options =
-        ConvertOptions { dtype: job.dtype, arm: job.arm, input_ids: &ids, overwrite: job.overwrite };
+    let round = round::by(job.quant);
+    let rounding = round.as_deref().map(Rounding);
+    let Job { dtype, arm, overwrite, .. } = job;
+    let options = ConvertOptions { dtype, arm, rounding, input_ids: &ids, overwrite };
+    interrupt::leaving(discarding(&job.out));
     let bar = console.bar("converting");
     let mut written = 0;
     convert(&checkpoint, &job.out, &options, &mut |done, total| {
@@ -173,7 +177,7 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
 /// GGUF or safetensors.
 fn other_form(
     checkpoint: &Checkpoint,
-    (form, quant): (Form, Option<Quant>),
+    form: Form,
     job: &Job,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -182,6 +186,8 @@ fn other_form(
         Form::Gguf if !is_file => job.out.join("model.gguf"),
         _ => job.out.clone(),
     };
+    let folder = if form == Form::Gguf { out.parent().map_or(out.clone(), Path::to_owned) } else { out.clone() };
+    interrupt::leaving(discarding(&folder));
     let bar = console.bar("converting");
     let mut written = 0;
     let mut progress = |done, total| {
@@ -189,9 +195,14 @@ fn other_form(
         bar.report(done, total);
     };
     match form {
-        Form::Gguf => write_gguf(checkpoint, &out, quant, job.overwrite, &mut progress)?,
+        Form::Gguf => {
+            let blocks = job.quant.and_then(Mixture::blocks);
+            write_gguf(checkpoint, &out, blocks, job.overwrite, &mut progress)?;
+        }
         Form::Safetensors | Form::Converted => {
-            write_safetensors(checkpoint, &out, job.overwrite, &mut progress)?;
+            let round = round::by(job.quant);
+            let rounding = round.as_deref().map(Rounding);
+            write_rounded(checkpoint, &out, rounding, job.overwrite, &mut progress)?;
         }
     }
     drop(bar);
@@ -201,6 +212,13 @@ fn other_form(
         console.object(&json!({"out": out, "bytes": written}))?;
     }
     Ok(())
+}
+
+/// What is done before Ctrl-C ends the process: a partial file is nobody's.
+fn discarding(folder: &Path) -> impl Fn() + Send + 'static {
+    // An empty path is the folder one is in.
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    move || discard_partial(&folder)
 }
 
 fn ids(prompt: Prompt, checkpoint: &Checkpoint) -> Result<Vec<u32>, Refusal> {

@@ -74,7 +74,8 @@ impl PerplexityArgs {
 pub(crate) fn run(args: PerplexityArgs, console: &mut Console) -> Result<(), Failure> {
     let interrupt = Interrupt::install();
     let Job { text, model, options } = args.resolve()?;
-    let session = Session::open(model, console)?;
+    let reads = matches!(text, Text::Plain { .. });
+    let session = Session::open(model.reading(reads), console)?;
     let ids = match text {
         Text::Plain { text, raw } => session.encode(&text, raw)?,
         Text::Ids(ids) => ids,

@@ -96,7 +96,8 @@ pub(crate) fn run(args: RunArgs, console: &mut Console) -> Result<(), Failure> {
     let request =
         Request { logprobs: job.logprobs, ..job.limits.request(Vec::new(), job.sampling, cancel.clone()) };
     request.check()?;
-    let session = Session::open(job.model, console)?;
+    let reads = !matches!(job.prompt, Prompt::Ids(_));
+    let session = Session::open(job.model.reading(reads), console)?;
     let prompt = prompting::render(job.prompt, job.template, &session, console)?;
 
     let request = Request { prompt: prompt.ids, continuation: prompt.continuation, ..request };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tilewright_engine::{Engine, Source};
-use tilewright_model::{Code, Refusal, Specials, Tokenizer};
+use tilewright_model::{Refusal, Specials, Tokenizer};
 
 use crate::commands::describe;
 use crate::console::{Console, LoadingBar};
@@ -58,10 +58,7 @@ impl Session {
     /// # Errors
     /// `tokenizer_invalid` when there is none.
     pub(crate) fn tokenizer(&self) -> Result<&Tokenizer, Refusal> {
-        self.engine.tokenizer().ok_or_else(|| {
-            let expected = "a file, to read and write text; --ids needs none";
-            Refusal::new(Code::TokenizerInvalid, "tokenizer.json", expected, "none").at(&self.source)
-        })
+        self.engine.reads_text().map_err(|refusal| refusal.at(&self.source))
     }
 
     /// Whether replies have text.

@@ -69,6 +69,14 @@ pub(crate) struct ModelChoice {
     pub options: OpenOptions,
 }
 
+impl ModelChoice {
+    /// With the need of a tokenizer, where there is one.
+    pub(crate) fn reading(mut self, text: bool) -> Self {
+        self.options.needs_text = text;
+        self
+    }
+}
+
 impl ModelFlags {
     /// Resolves the flags.
     pub(crate) fn resolve(self) -> ModelChoice {
@@ -88,6 +96,7 @@ impl ModelFlags {
                     Some(folder) => Cache::Folder(folder),
                     None => Cache::User,
                 },
+                needs_text: false,
             },
         }
     }

@@ -4,6 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
+use tilewright_cpu::{matmul::Matrix, pool::Pool, simd::Isa};
+use tilewright_model::{Checkpoint, WeightFormat};
+
 use crate::harness::{program_after, root, tilewright};
 
 const FIXTURE: &str = "crates/model/tests/fixtures/qwen3-tiny";
@@ -116,4 +119,54 @@ fn other_forms_are_written_and_the_engine_runs_them_with_the_same_ids() {
     let out = folder.path().join("x");
     let refusal = convert(out.to_str().unwrap(), &["--to", "gguf", "--ids", "1", "--json"]).refusal();
     assert_eq!(refusal["code"], "request_invalid");
+}
+
+/// Matrices are written as the floats that the format holds, in either form and in any order of elements; vectors as they were.
+#[test]
+fn int8_and_int4_are_written_as_what_they_stand_for() {
+    let source = root().join("crates/model/tests/fixtures/qwen3-untied-mqa-f32");
+    let from = Checkpoint::open(&source).unwrap();
+    let (pool, isa) = (Pool::new(2), Isa::detect());
+    for (name, format) in [("int8", WeightFormat::Int8), ("int4", WeightFormat::Int4)] {
+        let folder = tempfile::tempdir().unwrap();
+        for (form, more) in [("safetensors", &[][..]), ("converted", &["--dtype", "f32"])] {
+            let out = folder.path().join(form);
+            let line = ["convert", "-m", source.to_str().unwrap(), "-o", out.to_str().unwrap(), "--to", form];
+            tilewright(&[&line[..], &["--quant", name], more].concat()).expect_code(0);
+            let written = Checkpoint::open(&out).unwrap();
+            let mut matrices = 0;
+            for (tensor, original) in written.tensors().zip(from.tensors()) {
+                let mut expected = original.to_f32().unwrap();
+                assert_eq!(tensor.name, original.name);
+                if let [rows, columns] = *original.shape {
+                    let read = |rows: std::ops::Range<usize>, out: &mut [f32]| original.rows_f32(rows, out);
+                    let packed = Matrix::pack(&pool, isa, format, (rows, columns), &read).unwrap();
+                    let rows = expected.chunks_mut(columns).enumerate();
+                    rows.for_each(|(row, out)| packed.row_f32(row, out));
+                    assert!(expected != original.to_f32().unwrap(), "{name} rounds nothing of {}", tensor.name);
+                    matrices += 1;
+                }
+                assert!(tensor.to_f32().unwrap() == expected, "{name} {form} {}", tensor.name);
+            }
+            assert!(matrices > 8, "{matrices}");
+        }
+    }
+}
+
+#[test]
+fn mixtures_that_a_form_does_not_hold_are_refused_with_those_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x");
+    for (form, mixture, held) in [
+        ("gguf", "int8", "q8_0, q4_0, q4_k_m"),
+        ("gguf", "int4", "q8_0, q4_0, q4_k_m"),
+        ("safetensors", "q8_0", "int8, int4"),
+        ("converted", "q4_k_m", "int8, int4"),
+    ] {
+        let refusal = convert(out.to_str().unwrap(), &["--to", form, "--quant", mixture, "--json"]).refusal();
+        assert_eq!(refusal["code"], "request_invalid");
+        assert_eq!(refusal["findings"][0]["what"], "--quant");
+        assert_eq!(refusal["findings"][0]["expected"], format!("one of {held} with this --to"));
+        assert!(!out.exists());
+    }
 }

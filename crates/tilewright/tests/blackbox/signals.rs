@@ -77,6 +77,34 @@ fn ctrl_c_with_no_reply_to_stop_leaves() {
     drop(stdin);
 }
 
+/// The process is held while its file is partial, so that the signal comes before the end; where it was done by then, the next
+/// try meets it.
+#[test]
+fn ctrl_c_in_a_conversion_leaves_no_partial_file() {
+    for attempt in 0.. {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let names = || -> Vec<String> {
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let mut child = program(&home).args(["convert", "-o"]).arg(folder.path()).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && !names().iter().any(|name| name.ends_with(".partial")) {
+            std::thread::yield_now();
+        }
+        if child.try_wait().unwrap().is_none() {
+            signal(&child, "-STOP");
+            interrupt(&child);
+            signal(&child, "-CONT");
+        }
+        let code = child.wait().unwrap().code();
+        if code == Some(130) {
+            assert_eq!(names(), [] as [String; 0]);
+            return;
+        }
+        assert!(code == Some(0) && attempt < 20, "{code:?} in attempt {attempt}");
+    }
+}
+
 /// A file that is shortened while it is mapped gives this signal.
 #[test]
 fn a_bus_error_says_what_happened() {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 mod common;
+#[path = "end_to_end/families.rs"]
+mod families;
 
 use std::collections::BTreeMap;
 

@@ -8,11 +8,14 @@
 )]
 
 mod common;
+#[path = "../../model/tests/common/fixtures.rs"]
+mod fixtures;
 
 use Attention::{Grouped, GroupedNoMirror, Off, ParametricNativeDecode as Parametric};
 use Gemm::{Bm64, MslParity, Original, SplitK, Vecload4};
 use WeightFormat::{Bf16, F16, F32, Int8};
 use common::{compare_state, fixture, open, prefill, reference, shim, some_ids};
+use fixtures::FIXTURES;
 use tilewright_backend::execution::{Attention, DecodeRoute, Gemm};
 use tilewright_backend::{Resident, Step};
 use tilewright_cpu::CpuOptions;
@@ -40,6 +43,12 @@ const CASES: [Case; 13] = [
     ("llama3-rope-scaling", F32, Parametric, Original, 64, 20),
     ("qwen3-yarn", Int8, GroupedNoMirror, Vecload4, 7, 16),
 ];
+
+#[test]
+fn every_fixture_has_a_case() {
+    let without = FIXTURES.into_iter().filter(|name| CASES.iter().all(|case| case.0 != *name));
+    assert_eq!(without.collect::<Vec<_>>(), [] as [&str; 0]);
+}
 
 /// Tokens after the prompt.
 const MORE: usize = 12;

@@ -7,6 +7,9 @@
     reason = "a failure here is a failed test, and what was observed is shown"
 )]
 
+#[path = "common/fixtures.rs"]
+mod fixtures;
+
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
@@ -74,6 +77,7 @@ macro_rules! fixtures {
                 .collect();
             found.sort();
             assert_eq!(found, [$($name),*]);
+            assert_eq!(found, fixtures::FIXTURES);
         }
     };
 }

@@ -1,23 +1,16 @@
 //! What the tests of the device share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../../../model/tests/common/fixtures.rs"]
+mod fixtures;
+
 use std::path::{Path, PathBuf};
 
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
 use tilewright_cpu::{CpuOptions, open};
 use tilewright_model::{Checkpoint, Config, WeightFormat};
 
-/// The fixtures of every supported family.
-pub(crate) const FIXTURES: [&str; 8] = [
-    "llama-d64-odd-heads",
-    "llama3-rope-scaling",
-    "qwen2-bias",
-    "qwen3-d128-wide-q",
-    "qwen3-sharded-f16",
-    "qwen3-tiny",
-    "qwen3-untied-mqa-f32",
-    "qwen3-yarn",
-];
+pub(crate) use fixtures::FIXTURES;
 
 /// Folder of a fixture.
 pub(crate) fn fixture(name: &str) -> PathBuf {

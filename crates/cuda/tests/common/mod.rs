@@ -1,6 +1,9 @@
 //! What the tests on a GPU share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../../../model/tests/common/fixtures.rs"]
+mod fixtures;
+
 use std::path::{Path, PathBuf};
 
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
@@ -8,17 +11,7 @@ use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
 use tilewright_model::tolerance::{Tolerance, compare};
 use tilewright_model::{Checkpoint, Config};
 
-/// The fixtures of every supported family.
-pub(crate) const FIXTURES: [&str; 8] = [
-    "llama-d64-odd-heads",
-    "llama3-rope-scaling",
-    "qwen2-bias",
-    "qwen3-d128-wide-q",
-    "qwen3-sharded-f16",
-    "qwen3-tiny",
-    "qwen3-untied-mqa-f32",
-    "qwen3-yarn",
-];
+pub(crate) use fixtures::FIXTURES;
 
 /// Whether there is a GPU that kernels can be compiled for; says so when there is none.
 pub(crate) fn present() -> bool {

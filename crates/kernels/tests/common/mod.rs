@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+#[path = "../../../model/tests/common/fixtures.rs"]
+mod fixtures;
 pub mod session;
 
 use std::path::Path;
@@ -11,17 +13,7 @@ use tilewright_model::Checkpoint;
 use tilewright_model::reference::{Reference, ReferenceRun};
 use tilewright_model::tolerance::{Observed, Tolerance, compare};
 
-/// Every checkpoint in the repository but the stories.
-pub const FIXTURES: [&str; 8] = [
-    "llama-d64-odd-heads",
-    "llama3-rope-scaling",
-    "qwen2-bias",
-    "qwen3-d128-wide-q",
-    "qwen3-sharded-f16",
-    "qwen3-tiny",
-    "qwen3-untied-mqa-f32",
-    "qwen3-yarn",
-];
+pub(crate) use fixtures::FIXTURES;
 
 pub fn fixture(name: &str) -> Checkpoint {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/fixtures").join(name);

@@ -1,6 +1,8 @@
 //! Requests that are not honoured: the status, OpenAI's shape, the refusal's name.
 
 use serde_json::json;
+use tilewright_engine::{Cache, Engine, OpenOptions, Source};
+use tilewright_serve::{ServeOptions, Server};
 
 use crate::client::{ask, chat, get, options, post, shared, start};
 
@@ -73,4 +75,22 @@ fn a_body_larger_than_the_limit_is_refused() {
     let server = start(tilewright_serve::ServeOptions { body_limit: 1000, ..options() });
     let body = format!("{{\"prompt\": \"{}\"}}", "x".repeat(2000));
     assert_eq!(ask(server.address(), "POST", "/v1/completions", &body).refused(413), "body_too_large");
+}
+
+/// Ids could be continued, but there is nothing to write the reply with: an empty text would look like one.
+#[test]
+fn text_from_a_model_without_a_tokenizer_is_refused() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../model/tests/fixtures/qwen3-tiny");
+    let model = OpenOptions { threads: Some(1), cache: Cache::Off, ..OpenOptions::default() };
+    let engine = Engine::open(Source::Path(folder.into()), &model, &mut |_| ()).unwrap();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), ServeOptions::default()).unwrap();
+    server.ready(&engine).unwrap();
+    for prompt in [json!("a"), json!([1, 2, 3])] {
+        let body = json!({"prompt": prompt, "max_tokens": 4}).to_string();
+        let reply = ask(server.address(), "POST", "/v1/completions", &body);
+        assert_eq!(reply.refused(400), "tokenizer_invalid", "{prompt}");
+    }
+    let body = json!({"messages": [{"role": "user", "content": "a"}]}).to_string();
+    let reply = ask(server.address(), "POST", "/v1/chat/completions", &body);
+    assert_eq!(reply.refused(400), "tokenizer_invalid");
 }

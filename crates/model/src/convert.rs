@@ -65,7 +65,12 @@ impl Rounding<'_> {
     pub const GROUP: usize = 256;
 
     /// Rounds elements of the row length `n`; vectors stay as they are.
-    fn apply(rounding: Option<Self>, tensor: &Tensor<'_>, values: &mut [f32], n: usize) -> Result<(), Refusal> {
+    fn apply(
+        rounding: Option<Self>,
+        tensor: &Tensor<'_>,
+        values: &mut [f32],
+        n: usize,
+    ) -> Result<(), Refusal> {
         match rounding {
             Some(Rounding(round)) if tensor.shape.len() == 2 => round(values, n),
             _ => Ok(()),

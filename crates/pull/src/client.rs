@@ -54,7 +54,9 @@ impl Client {
         let endpoint = endpoint(&base)?;
         let authorization = match &hub.token {
             None => None,
-            Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Some(format!("Bearer {token}")),
+            Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Some(format!("Bearer {token}"))
+            }
             // The token itself is nobody's to read.
             Some(_) => {
                 let (expected, got) = ("letters, digits and signs", "another character");
@@ -97,14 +99,21 @@ impl Client {
         let (etag, bytes) = (&["x-linked-etag", "etag"], &["x-linked-size", "content-length"]);
         let header = |names: &[&str; 2]| names.iter().find_map(|name| text_of(&answer, name));
         // The length of a redirection is its own.
-        let bytes = header(if answer.status().is_redirection() { &["x-linked-size", "x-linked-size"] } else { bytes });
+        let bytes = header(if answer.status().is_redirection() {
+            &["x-linked-size", "x-linked-size"]
+        } else {
+            bytes
+        });
         let bytes = bytes.and_then(|text| text.parse().ok());
         let etag = header(etag).map(|text| text.trim_start_matches("W/").trim_matches('"').to_owned());
         match (etag.filter(|etag| is_plain(etag)), bytes) {
             (Some(etag), Some(bytes)) => Ok(Facts { etag, bytes }),
             (etag, _) => {
-                let (what, expected) =
-                    if etag.is_none() { ("etag", "the name of the content") } else { ("length", "a number of bytes") };
+                let (what, expected) = if etag.is_none() {
+                    ("etag", "the name of the content")
+                } else {
+                    ("length", "a number of bytes")
+                };
                 Err(Refusal::new(Code::HubEndpointInvalid, what, expected, "none").at(url))
             }
         }
@@ -117,7 +126,8 @@ impl Client {
         let begins = match answer.status().as_u16() {
             206 => {
                 let range = text_of(&answer, "content-range").unwrap_or_default();
-                let begins = range.strip_prefix("bytes ").and_then(|rest| rest.split('-').next()?.parse().ok());
+                let begins =
+                    range.strip_prefix("bytes ").and_then(|rest| rest.split('-').next()?.parse().ok());
                 if begins != Some(from) {
                     let expected = format!("bytes from {from} on");
                     return Err(Trouble::lasting(
@@ -165,22 +175,33 @@ impl Client {
     }
 
     /// One request, with its redirections.
-    fn ask(&self, method: &Method, url: &str, from: Option<u64>, follow: Follow) -> Result<Response<Body>, Trouble> {
+    fn ask(
+        &self,
+        method: &Method,
+        url: &str,
+        from: Option<u64>,
+        follow: Follow,
+    ) -> Result<Response<Body>, Trouble> {
         let mut at: Uri = url.parse().map_err(|_| Trouble::lasting(no_address(url)))?;
         for _ in 0..HOPS {
-            let mut request = Request::builder().method(method).uri(&at).header(header::ACCEPT_ENCODING, "identity");
+            let mut request =
+                Request::builder().method(method).uri(&at).header(header::ACCEPT_ENCODING, "identity");
             if let Some(from) = from {
                 request = request.header(header::RANGE, format!("bytes={from}-"));
             }
-            if let Some(authorization) = self.authorization.as_ref().filter(|_| same_origin(&at, &self.endpoint)) {
+            if let Some(authorization) =
+                self.authorization.as_ref().filter(|_| same_origin(&at, &self.endpoint))
+            {
                 request = request.header(header::AUTHORIZATION, authorization);
             }
             let request = request.body(()).map_err(|_| Trouble::lasting(no_address(url)))?;
             let answer = self.agent.run(request).map_err(|error| Trouble::passing(lost(url, error)))?;
-            let Some(location) = text_of(&answer, "location").filter(|_| answer.status().is_redirection()) else {
+            let Some(location) = text_of(&answer, "location").filter(|_| answer.status().is_redirection())
+            else {
                 return Ok(answer);
             };
-            let next = resolve(&at, &location).ok_or_else(|| Trouble::lasting(no_address(&location).at(url)))?;
+            let next =
+                resolve(&at, &location).ok_or_else(|| Trouble::lasting(no_address(&location).at(url)))?;
             if follow == Follow::Hub && !same_origin(&next, &self.endpoint) {
                 return Ok(answer);
             }
@@ -228,7 +249,12 @@ fn endpoint(text: &str) -> Result<Uri, Refusal> {
 }
 
 fn no_address(text: &str) -> Refusal {
-    Refusal::new(Code::HubEndpointInvalid, "address", "http:// or https://, a host, perhaps a path", format!("{text:?}"))
+    Refusal::new(
+        Code::HubEndpointInvalid,
+        "address",
+        "http:// or https://, a host, perhaps a path",
+        format!("{text:?}"),
+    )
 }
 
 fn same_origin(a: &Uri, b: &Uri) -> bool {
@@ -244,5 +270,8 @@ fn resolve(from: &Uri, location: &str) -> Option<Uri> {
 }
 
 fn endpoint_like(location: &str) -> Option<Uri> {
-    location.parse::<Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some())
+    location
+        .parse::<Uri>()
+        .ok()
+        .filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some())
 }

@@ -69,11 +69,7 @@ pub struct PulledFile {
 /// [`Code::HubEndpointInvalid`], [`Code::HubRepositoryNotFound`], [`Code::HubFileNotFound`], [`Code::HubFileUnclear`],
 /// [`Code::HubTokenNeeded`], [`Code::HubChecksumDiffers`], [`Code::HubConnectionLost`], [`Code::HubRefused`];
 /// [`Code::FileUnwritable`], also when the disk is full; [`Code::IndexInvalid`] for the index of a sharded checkpoint.
-pub fn pull(
-    hub: &Hub,
-    name: &HubName,
-    progress: &mut dyn FnMut(&str, u64, u64),
-) -> Result<Pulled, Refusal> {
+pub fn pull(hub: &Hub, name: &HubName, progress: &mut dyn FnMut(&str, u64, u64)) -> Result<Pulled, Refusal> {
     let client = Client::new(hub)?;
     let listing = Listing::of(&client, &name.repository)?;
     let mut wanted = listing.choose(name.file.as_deref())?;

@@ -45,11 +45,14 @@ impl Listing {
     pub(crate) fn of(client: &Client, repository: &str) -> Result<Self, Refusal> {
         let url = client.url(&format!("api/models/{repository}/revision/main"));
         let text = client.text(&url)?;
-        let stated: Stated = serde_json::from_slice(&text)
-            .map_err(|error| Refusal::new(Code::HubEndpointInvalid, "answer", "a list of files", error).at(&url))?;
+        let stated: Stated = serde_json::from_slice(&text).map_err(|error| {
+            Refusal::new(Code::HubEndpointInvalid, "answer", "a list of files", error).at(&url)
+        })?;
         if !is_plain(&stated.sha) {
             let got = format!("{:?}", stated.sha);
-            return Err(Refusal::new(Code::HubEndpointInvalid, "revision", "letters and digits", got).at(&url));
+            return Err(
+                Refusal::new(Code::HubEndpointInvalid, "revision", "letters and digits", got).at(&url)
+            );
         }
         // What is named otherwise could lead out of the folder, and is no file of a checkpoint.
         let files = stated.siblings.into_iter().map(|file| file.rfilename);
@@ -66,7 +69,8 @@ impl Listing {
             return Ok(self.parts(file));
         }
         let texts = || TEXTS.into_iter().filter(|name| self.has(name));
-        let of = |weights: &[&'static str]| texts().chain(weights.iter().copied()).map(str::to_owned).collect();
+        let of =
+            |weights: &[&'static str]| texts().chain(weights.iter().copied()).map(str::to_owned).collect();
         if self.has(SHARD_INDEX) {
             return Ok(of(&[SHARD_INDEX]));
         }

@@ -53,7 +53,8 @@ impl Setting {
     /// Names of the files in the folder of contents, sorted.
     fn blobs(&self) -> Vec<String> {
         let folder = self.folder.path().join("models--org--name/blobs");
-        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.collect();
         names.sort();
         names
@@ -71,7 +72,8 @@ fn a_model_lies_where_every_program_finds_it() {
     let setting = Setting::new();
     let mut heard = Vec::new();
     let name = HubName::parse("org/name").unwrap();
-    let pulled = pull(&setting.hub, &name, &mut |file, done, all| heard.push((file.to_owned(), done, all))).unwrap();
+    let pulled =
+        pull(&setting.hub, &name, &mut |file, done, all| heard.push((file.to_owned(), done, all))).unwrap();
     let bytes = content().len() as u64;
     assert_eq!(fs::read(&pulled.path).unwrap(), content());
     assert_eq!(pulled.revision, REVISION);
@@ -174,7 +176,11 @@ fn refusals_of_the_hub_have_names() {
         let refusal = setting.pull("org/name").unwrap_err();
         assert_eq!(refusal.code(), code, "{end} {status} {error}");
         // Asking again would not help, and nobody does.
-        let asked = setting.server.asked().into_iter().filter(|asked| asked.method == "GET" && asked.path.ends_with(end));
+        let asked = setting
+            .server
+            .asked()
+            .into_iter()
+            .filter(|asked| asked.method == "GET" && asked.path.ends_with(end));
         assert_eq!(asked.count(), 1, "{end} {status}");
     }
 }
@@ -204,8 +210,13 @@ fn the_token_goes_to_the_hub_and_to_nobody_else() {
     // The content's name and length are the hub's, not those of its redirection.
     assert_eq!(setting.blobs(), [sha256(&content())]);
     let with_token = |server: &Server| -> Vec<bool> {
-        let token = |headers: &std::collections::BTreeMap<String, String>| headers.get("authorization").cloned();
-        server.asked().iter().map(|asked| token(&asked.headers).as_deref() == Some("Bearer hf_secret")).collect()
+        let token =
+            |headers: &std::collections::BTreeMap<String, String>| headers.get("authorization").cloned();
+        server
+            .asked()
+            .iter()
+            .map(|asked| token(&asked.headers).as_deref() == Some("Bearer hf_secret"))
+            .collect()
     };
     assert_eq!(with_token(&setting.server), [true; 3]);
     assert_eq!(with_token(&elsewhere.server), [false]);
@@ -219,7 +230,9 @@ fn the_token_goes_to_the_hub_and_to_nobody_else() {
 #[test]
 fn what_is_no_hub_is_refused() {
     let mut setting = Setting::new();
-    for endpoint in ["", "huggingface.co", "ftp://host", "https://", "http://me:secret@host", "http://host?x=1"] {
+    for endpoint in
+        ["", "huggingface.co", "ftp://host", "https://", "http://me:secret@host", "http://host?x=1"]
+    {
         setting.hub.endpoint = endpoint.to_owned();
         assert_eq!(setting.pull("org/name").unwrap_err().code(), Code::HubEndpointInvalid, "{endpoint}");
     }

@@ -67,7 +67,13 @@ impl Part {
 
     /// Downloads what is missing, and as often as the connection breaks what is missing then: gives up only when several tries
     /// in a row came no further. Returns the bytes that came.
-    fn complete(&self, client: &Client, url: &str, facts: &Facts, report: &mut dyn FnMut(u64)) -> Result<u64, Refusal> {
+    fn complete(
+        &self,
+        client: &Client,
+        url: &str,
+        facts: &Facts,
+        report: &mut dyn FnMut(u64),
+    ) -> Result<u64, Refusal> {
         let mut there = self.file.metadata().map_err(|error| unwritable(&self.path, &error))?.len();
         if there > facts.bytes {
             there = 0;
@@ -114,7 +120,9 @@ impl Part {
         while *there < end {
             let most = buffer.len().min(usize::try_from(end - *there).unwrap_or(usize::MAX));
             let read = match body.read(&mut buffer[..most]) {
-                Ok(0) => return Ok(Some(Trouble::passing(lost(url, format!("its end at byte {there} of {end}"))))),
+                Ok(0) => {
+                    return Ok(Some(Trouble::passing(lost(url, format!("its end at byte {there} of {end}")))));
+                }
                 Ok(read) => read,
                 Err(error) => return Ok(Some(Trouble::passing(lost(url, error)))),
             };
@@ -127,7 +135,8 @@ impl Part {
 
     /// Compares the checksum of what is on the disk; then it is whole, else it is deleted.
     fn commit(self, url: &str, facts: &Facts) -> Result<(), Refusal> {
-        let name = Checksum::of(&facts.etag).name(&self.path).map_err(|error| unwritable(&self.path, &error))?;
+        let name =
+            Checksum::of(&facts.etag).name(&self.path).map_err(|error| unwritable(&self.path, &error))?;
         if let Some(name) = name.filter(|name| *name != facts.etag) {
             let _ = fs::remove_file(&self.path);
             return Err(Refusal::new(Code::HubChecksumDiffers, "checksum", &facts.etag, name).at(url));

@@ -59,7 +59,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     #[cfg(feature = "pull")]
-    ("pull", &["tilewright pull Qwen/Qwen3-0.6B", "tilewright pull Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf"]),
+    (
+        "pull",
+        &["tilewright pull Qwen/Qwen3-0.6B", "tilewright pull Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf"],
+    ),
     (
         "selftest",
         &[

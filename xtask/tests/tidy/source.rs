@@ -111,7 +111,8 @@ fn pure_crates_stay_pure() {
 }
 
 /// Names by which a program reaches out: the standard library's, tokio's and those of well-known clients.
-const NETWORK: &[&str] = &["TcpStream::connect", "TcpSocket", "UdpSocket", "ToSocketAddrs", "ureq", "reqwest", "curl::"];
+const NETWORK: &[&str] =
+    &["TcpStream::connect", "TcpSocket", "UdpSocket", "ToSocketAddrs", "ureq", "reqwest", "curl::"];
 
 /// Files that reach out all the same, and why.
 const REACHING: &[(&str, &str)] =
@@ -140,7 +141,17 @@ fn nothing_but_pull_reaches_the_network() {
 
 #[test]
 fn nothing_but_the_command_pull_has_a_client_of_http() {
-    let clients = ["ureq", "reqwest", "curl", "isahc", "attohttpc", "minreq", "hyper-rustls", "hyper-tls", "tokio-rustls"];
+    let clients = [
+        "ureq",
+        "reqwest",
+        "curl",
+        "isahc",
+        "attohttpc",
+        "minreq",
+        "hyper-rustls",
+        "hyper-tls",
+        "tokio-rustls",
+    ];
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
     let users = |of: &str| -> Vec<String> {
         let with = format!("\n \"{of}");

@@ -29,7 +29,8 @@ fn engine(folder: &Path) -> Engine {
 #[test]
 fn mistral_without_a_window_is_the_same_computation_as_llama() {
     let name = "llama-d64-odd-heads";
-    let more = json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": null});
+    let more =
+        json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": null});
     let folder = changed(name, &more);
     let ids = |folder: &Path| greedy(&engine(folder), &[3, 1, 4, 1, 5], 24).ids;
     assert_eq!(ids(folder.path()), ids(&fixture(name)));
@@ -45,7 +46,8 @@ const TEMPLATE: &str = "{{ bos_token }}{% for message in messages %}{{ '<|start_
 /// Single letters, a mark for spaces, and two words.
 fn tokenizer() -> Value {
     let letters = (33..127u8).map(|byte| char::from(byte).to_string());
-    let pieces = CONTROLS.into_iter().map(str::to_owned).chain(["▁".to_owned(), "\n".to_owned()]).chain(letters);
+    let pieces =
+        CONTROLS.into_iter().map(str::to_owned).chain(["▁".to_owned(), "\n".to_owned()]).chain(letters);
     let pieces = pieces.chain(["▁t", "▁th", "▁the", "us"].map(str::to_owned));
     let vocab: serde_json::Map<_, _> = pieces.enumerate().map(|(id, piece)| (piece, json!(id))).collect();
     let added = |(id, content): (usize, &&str)| {
@@ -93,7 +95,8 @@ fn a_llama_3_chat_has_its_headers_and_nothing_a_person_wrote_becomes_one() {
     let args = RenderArgs { add_generation_prompt: true, ..RenderArgs::default() };
     let ids = engine.encode_chat(&[Message::new(ChatRole::User, "hi the")], &args).unwrap();
     let lines = spelled("\n\n");
-    let user = [vec![1, 3, id("us")], spelled("er"), vec![4], lines.clone(), spelled("hi"), vec![id("▁the"), 5]];
+    let user =
+        [vec![1, 3, id("us")], spelled("er"), vec![4], lines.clone(), spelled("hi"), vec![id("▁the"), 5]];
     let reply = [vec![3], spelled("ass"), spelled("istant"), vec![4], lines];
     assert_eq!(ids, [user.concat(), reply.concat()].concat());
     let forged = engine.encode_chat(&[Message::new(ChatRole::User, "<|eot_id|>")], &args).unwrap();

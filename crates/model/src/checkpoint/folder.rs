@@ -127,8 +127,9 @@ impl Folder {
     /// # Errors
     /// `checkpoint_not_found`, `file_unreadable`.
     pub(crate) fn bytes(&self, name: &str) -> Result<Bytes, Refusal> {
-        let missing =
-            || Refusal::new(Code::CheckpointNotFound, name, "a file", self.absence(name)).at(self.place(name));
+        let missing = || {
+            Refusal::new(Code::CheckpointNotFound, name, "a file", self.absence(name)).at(self.place(name))
+        };
         let (Self::Disk(folder) | Self::Gguf(folder, _)) = self else {
             return self.held(name).map(Bytes::Held).ok_or_else(missing);
         };
@@ -153,7 +154,8 @@ impl Folder {
         let Self::Disk(folder) = self else { return Vec::new() };
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let broken = entries.filter(|entry| leads_nowhere(&entry.path()).is_some());
-        let mut names: Vec<_> = broken.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            broken.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

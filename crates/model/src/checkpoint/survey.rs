@@ -75,7 +75,8 @@ impl Survey {
     fn read_directory(&mut self, folder: &Folder) {
         let text = folder.text(CONFIG).and_then(|text| {
             text.ok_or_else(|| {
-                Refusal::new(Code::CheckpointNotFound, CONFIG, "a file", folder.absence(CONFIG)).at(folder.place(""))
+                Refusal::new(Code::CheckpointNotFound, CONFIG, "a file", folder.absence(CONFIG))
+                    .at(folder.place(""))
             })
         });
         if let Some(text) = self.keep(text) {

@@ -42,7 +42,8 @@ fn each_tile(
     (size, rounding): (usize, Option<Rounding<'_>>),
     mut f: impl FnMut(&[f64]) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let as_it_lies = transpose == tensor.transposed && tensor.interleaved.is_none() && !tensor.stored.is_block();
+    let as_it_lies =
+        transpose == tensor.transposed && tensor.interleaved.is_none() && !tensor.stored.is_block();
     if as_it_lies && rounding.is_none() {
         // The bytes lie in the wanted order already, whatever the shape.
         let flat = [tensor.elements()];

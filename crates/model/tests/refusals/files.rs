@@ -137,7 +137,8 @@ fn a_link_that_leads_nowhere_is_told_from_no_file() {
     }
     let sharded = on_disk(&Folder::valid().sharded(4));
     let shard = std::fs::read_dir(sharded.path()).unwrap().map(|entry| entry.unwrap().path());
-    let shard = shard.into_iter().find(|path| path.extension().is_some_and(|end| end == "safetensors")).unwrap();
+    let shard =
+        shard.into_iter().find(|path| path.extension().is_some_and(|end| end == "safetensors")).unwrap();
     std::fs::remove_file(&shard).unwrap();
     std::os::unix::fs::symlink(gone, &shard).unwrap();
     let refusal = Checkpoint::open(sharded.path()).unwrap_err();

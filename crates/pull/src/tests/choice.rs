@@ -20,10 +20,25 @@ fn pulled(files: &[&str], name: &str) -> Result<Vec<String>, tilewright_model::R
 #[test]
 fn a_published_checkpoint_comes_with_its_texts_and_nothing_else() {
     let files = [
-        "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "vocab.json",
-        "chat_template.jinja", "model.safetensors", "pytorch_model.bin", "onnx/model.onnx", "q.gguf",
+        "README.md",
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.json",
+        "chat_template.jinja",
+        "model.safetensors",
+        "pytorch_model.bin",
+        "onnx/model.onnx",
+        "q.gguf",
     ];
-    let texts = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
+    let texts = [
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+    ];
     assert_eq!(pulled(&files, "org/name").unwrap(), [&texts[..], &["model.safetensors"]].concat());
 }
 
@@ -31,7 +46,8 @@ fn a_published_checkpoint_comes_with_its_texts_and_nothing_else() {
 fn shards_are_those_that_the_index_names() {
     let shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
     let index = "model.safetensors.index.json";
-    let files = ["config.json", index, shards[0], shards[1], "model-00003-of-00003.safetensors", "model.safetensors"];
+    let files =
+        ["config.json", index, shards[0], shards[1], "model-00003-of-00003.safetensors", "model.safetensors"];
     assert_eq!(pulled(&files, "org/name").unwrap(), ["config.json", index, shards[0], shards[1]]);
     let refusal = pulled(&["config.json", index, shards[0]], "org/name").unwrap_err();
     assert_eq!(refusal.code(), Code::HubFileNotFound);
@@ -58,5 +74,8 @@ fn what_is_not_there_is_refused_with_what_is() {
     assert_eq!(refusal.findings()[0].got, "none; there are a.gguf, b.gguf");
     let refusal = pulled(&["README.md", "pytorch_model.bin"], "org/name").unwrap_err();
     assert_eq!(refusal.code(), Code::HubFileNotFound);
-    assert_eq!(pulled(&["manifest.json", "weights.blob"], "org/name").unwrap(), ["manifest.json", "weights.blob"]);
+    assert_eq!(
+        pulled(&["manifest.json", "weights.blob"], "org/name").unwrap(),
+        ["manifest.json", "weights.blob"]
+    );
 }

@@ -124,13 +124,18 @@ impl Server {
         };
         if let Some(elsewhere) = &state.elsewhere {
             let linked = format!("x-linked-etag: \"{etag}\"\r\nx-linked-size: {}", content.len());
-            return head(302, &format!("{linked}\r\netag: \"of-the-link\"\r\nlocation: {elsewhere}{}", asked.path), 0);
+            return head(
+                302,
+                &format!("{linked}\r\netag: \"of-the-link\"\r\nlocation: {elsewhere}{}", asked.path),
+                0,
+            );
         }
         let etag = format!("etag: \"{etag}\"");
         if asked.method == "HEAD" {
             return head(200, &etag, content.len());
         }
-        let range = asked.headers.get("range").and_then(|range| range[6..].trim_end_matches('-').parse().ok());
+        let range =
+            asked.headers.get("range").and_then(|range| range[6..].trim_end_matches('-').parse().ok());
         let from = range.filter(|_| !matches!(fate, Some(Fate::Whole)));
         let mut body = content[from.unwrap_or(0)..].to_vec();
         let head = match from {
@@ -150,5 +155,6 @@ impl Server {
 }
 
 fn head(status: u16, headers: &str, length: usize) -> Vec<u8> {
-    format!("HTTP/1.1 {status} x\r\n{headers}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n").into_bytes()
+    format!("HTTP/1.1 {status} x\r\n{headers}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")
+        .into_bytes()
 }

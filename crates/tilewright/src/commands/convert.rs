@@ -111,11 +111,16 @@ impl ConvertArgs {
         ];
         let given = if self.to == Form::Converted { &[][..] } else { &pair[..] };
         let given = given.iter().filter(|(_, given)| *given);
-        let mut findings: Vec<_> = given.map(|(flag, _)| Finding::new(*flag, "not with this --to", "given")).collect();
+        let mut findings: Vec<_> =
+            given.map(|(flag, _)| Finding::new(*flag, "not with this --to", "given")).collect();
         let fits = |mixture: &Mixture| matches!(mixture, Mixture::Blocks(_)) == (self.to == Form::Gguf);
         if let Some(mixture) = self.quant.filter(|mixture| !fits(mixture)) {
             let expected = Mixture::all().filter(fits).map(Mixture::name).collect::<Vec<_>>().join(", ");
-            findings.push(Finding::new("--quant", format!("one of {expected} with this --to"), mixture.name()));
+            findings.push(Finding::new(
+                "--quant",
+                format!("one of {expected} with this --to"),
+                mixture.name(),
+            ));
         }
         Refusal::check(Code::RequestInvalid, findings)
     }
@@ -175,18 +180,14 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
 }
 
 /// GGUF or safetensors.
-fn other_form(
-    checkpoint: &Checkpoint,
-    form: Form,
-    job: &Job,
-    console: &mut Console,
-) -> Result<(), Failure> {
+fn other_form(checkpoint: &Checkpoint, form: Form, job: &Job, console: &mut Console) -> Result<(), Failure> {
     let is_file = job.out.extension().is_some_and(|extension| extension == "gguf");
     let out = match form {
         Form::Gguf if !is_file => job.out.join("model.gguf"),
         _ => job.out.clone(),
     };
-    let folder = if form == Form::Gguf { out.parent().map_or(out.clone(), Path::to_owned) } else { out.clone() };
+    let folder =
+        if form == Form::Gguf { out.parent().map_or(out.clone(), Path::to_owned) } else { out.clone() };
     interrupt::leaving(discarding(&folder));
     let bar = console.bar("converting");
     let mut written = 0;

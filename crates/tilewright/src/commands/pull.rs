@@ -47,7 +47,8 @@ pub(crate) fn run(args: PullArgs, console: &mut Console) -> Result<(), Failure> 
     let (all, received) = (sum(|file| file.bytes), sum(|file| file.received));
     console.notice("done", &format!("{} in {path}, {} of it received", bytes(all), bytes(received)));
     if console.json() {
-        let file = |file: &PulledFile| json!({"name": file.name, "bytes": file.bytes, "received": file.received});
+        let file =
+            |file: &PulledFile| json!({"name": file.name, "bytes": file.bytes, "received": file.received});
         let files: Vec<_> = pulled.files.iter().map(file).collect();
         console.object(&json!({"path": path, "revision": pulled.revision, "files": files}))?;
     }

@@ -143,7 +143,11 @@ fn int8_and_int4_are_written_as_what_they_stand_for() {
                     let packed = Matrix::pack(&pool, isa, format, (rows, columns), &read).unwrap();
                     let rows = expected.chunks_mut(columns).enumerate();
                     rows.for_each(|(row, out)| packed.row_f32(row, out));
-                    assert!(expected != original.to_f32().unwrap(), "{name} rounds nothing of {}", tensor.name);
+                    assert!(
+                        expected != original.to_f32().unwrap(),
+                        "{name} rounds nothing of {}",
+                        tensor.name
+                    );
                     matrices += 1;
                 }
                 assert!(tensor.to_f32().unwrap() == expected, "{name} {form} {}", tensor.name);

@@ -22,7 +22,11 @@ fn with(server: &Server, home: &Path, args: &[&str]) -> Outcome {
 fn a_model_is_pulled_by_its_name_and_run_by_it() {
     let (server, home) = (Server::start(), tempfile::tempdir().unwrap());
     for name in ["config.json", "model.safetensors"] {
-        server.file(name, name.split('.').next().unwrap(), &fs::read(root().join(FIXTURE).join(name)).unwrap());
+        server.file(
+            name,
+            name.split('.').next().unwrap(),
+            &fs::read(root().join(FIXTURE).join(name)).unwrap(),
+        );
     }
     server.fates("model.safetensors", &[Fate::Cut(20_000)]);
     let line = |model| ["run", "-m", model, "--ids", "1,2,3", "--temp", "0", "-n", "8", "--ignore-eos"];
@@ -53,12 +57,17 @@ fn a_full_disk_is_refused_by_name_and_what_came_is_kept() {
     let (server, home) = (Server::start(), tempfile::tempdir().unwrap());
     server.file("m.gguf", "content", &vec![1; 100_000]);
     let mut limited = crate::harness::program_after("ulimit -f 16", &home);
-    limited.env("HF_ENDPOINT", server.address()).env("HF_HOME", home.path()).args(["pull", "org/name", "--json"]);
+    limited
+        .env("HF_ENDPOINT", server.address())
+        .env("HF_HOME", home.path())
+        .args(["pull", "org/name", "--json"]);
     let refusal = Outcome::from(limited.output().unwrap()).refusal();
     assert_eq!(refusal["code"], "file_unwritable");
     assert_eq!(refusal["findings"][0]["what"], "disk");
     let mut free = program(&home);
-    free.env("HF_ENDPOINT", server.address()).env("HF_HOME", home.path()).args(["pull", "org/name", "--json"]);
+    free.env("HF_ENDPOINT", server.address())
+        .env("HF_HOME", home.path())
+        .args(["pull", "org/name", "--json"]);
     let pulled = Outcome::from(free.output().unwrap()).expect_code(0).json();
     assert!(pulled["files"][0]["received"].as_u64().unwrap() < 100_000, "{pulled}");
 }

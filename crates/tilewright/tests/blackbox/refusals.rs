@@ -64,7 +64,11 @@ fn ids_outside_the_vocabulary_are_refused() {
 fn text_for_a_model_without_a_tokenizer_is_refused_before_it_is_loaded() {
     let folder = root().join("crates/model/tests/fixtures/qwen3-tiny");
     let outcome = tilewright(&["run", "-p", "a", "-m", folder.to_str().unwrap()]).expect_code(1);
-    assert!(outcome.stderr.starts_with("refused: tokenizer_invalid"), "something was said before: {}", outcome.stderr);
+    assert!(
+        outcome.stderr.starts_with("refused: tokenizer_invalid"),
+        "something was said before: {}",
+        outcome.stderr
+    );
     assert_eq!(refused(&["chat", "-m", folder.to_str().unwrap()])["code"], "tokenizer_invalid");
 }
 

@@ -72,14 +72,22 @@ fn rounding_sees_whole_groups_of_every_row_in_every_order() {
         Ok(())
     };
     let expected = |row, column| value(row, column) - value(row, column / Rounding::GROUP * Rounding::GROUP);
-    let order = |transpose: bool, i: usize| if transpose { (i % rows, i / rows) } else { (i / columns, i % columns) };
+    let order =
+        |transpose: bool, i: usize| if transpose { (i % rows, i / rows) } else { (i / columns, i % columns) };
     for (stored_so, transpose) in [(false, false), (false, true), (true, false), (true, true)] {
         let cells = |transpose| (0..rows * columns).map(move |i| order(transpose, i));
-        let bytes: Vec<u8> = cells(stored_so).flat_map(|(row, column)| value(row, column).to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            cells(stored_so).flat_map(|(row, column)| value(row, column).to_le_bytes()).collect();
         let stored = StoredType::F32;
         let shape = [rows, columns];
-        let tensor =
-            Tensor { name: "m", shape: &shape, stored, transposed: stored_so, interleaved: None, bytes: &bytes };
+        let tensor = Tensor {
+            name: "m",
+            shape: &shape,
+            stored,
+            transposed: stored_so,
+            interleaved: None,
+            bytes: &bytes,
+        };
         for size in [1, 700, 900, 10_000] {
             let mut got = Vec::new();
             each_tile(&tensor, transpose, (size, Some(Rounding(&round))), |tile| {
@@ -87,7 +95,8 @@ fn rounding_sees_whole_groups_of_every_row_in_every_order() {
                 Ok(())
             })
             .unwrap();
-            let wanted: Vec<f64> = cells(transpose).map(|(row, column)| expected(row, column).into()).collect();
+            let wanted: Vec<f64> =
+                cells(transpose).map(|(row, column)| expected(row, column).into()).collect();
             assert_eq!(got, wanted, "stored {stored_so}, wanted {transpose}, tiles of {size}");
         }
     }

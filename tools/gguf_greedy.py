@@ -4,7 +4,7 @@ Converts MODEL with each mixture of block types, continues ten prompts greedily 
 to 8 bits, each in its own way, so a token counts as different only where llama.cpp's best two logits are further apart than
 MARGIN; at the first token within it that differs the texts part and the rest of that prompt is not compared.
 
-usage: greedy.py PROGRAM MODEL [TOKENS]    (a Python with llama-cpp-python; MODEL as for `tilewright run -m`)
+usage: gguf_greedy.py PROGRAM MODEL [TOKENS]    (a Python with llama-cpp-python; MODEL as for `tilewright run -m`)
 """
 import ctypes, json, os, subprocess, sys, tempfile
 

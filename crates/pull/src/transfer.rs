@@ -121,7 +121,10 @@ impl Part {
             let most = buffer.len().min(usize::try_from(end - *there).unwrap_or(usize::MAX));
             let read = match body.read(&mut buffer[..most]) {
                 Ok(0) => {
-                    return Ok(Some(Trouble::passing(lost(url, format!("its end at byte {there} of {end}")))));
+                    return Ok(Some(Trouble::passing(lost(
+                        url,
+                        format!("its end at byte {there} of {end}"),
+                    ))));
                 }
                 Ok(read) => read,
                 Err(error) => return Ok(Some(Trouble::passing(lost(url, error)))),

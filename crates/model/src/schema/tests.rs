@@ -68,6 +68,18 @@ Elements may be of these types; of the blocks, the floats are those that the for
 | --- | --- | --- |
 ";
 
+const GGUF_WRITTEN: &str = "
+`tilewright convert --to gguf --quant q8_0|q4_0|q4_k_m` writes such files, and llama.cpp reads them. `tools/gguf_greedy.py`
+continues ten prompts of the story model by 64 tokens with both programs. Both round activations to 8 bits, each in its own way, so
+texts part where the best two logits are nearly equal, and are compared up to there:
+
+| mixture | tokens compared, all equal | prompts that part | llama.cpp's largest margin where they do |
+| --- | --- | --- | --- |
+| q8_0 | 465 of 640 | 4 | 0.063 |
+| q4_0 | 491 of 640 | 3 | below 0.05 |
+| q4_k_m | 497 of 640 | 5 | 0.060 |
+";
+
 const GGUF_PRE: &str = "
 A tokenizer is of the model `gpt2` (byte-level, with merges) or `llama` (SentencePiece, with scores; what has no token is
 spelled by bytes). The former states its pre-tokenizer by a name:
@@ -98,6 +110,7 @@ fn gguf_page(page: &mut String) {
         let bits = 8.0 * stored.block_bytes() as f64 / stored.block_len() as f64;
         writeln!(page, "| {stored} | {} | {bits} |", stored.block_len()).unwrap();
     }
+    *page += GGUF_WRITTEN;
     *page += GGUF_PRE;
     let yes = |flag| if flag { "yes" } else { "no" };
     for pre in gguf::pre::PRE {

@@ -1,5 +1,7 @@
 //! A hub on loopback that does what a test tells it to.
 
+#![allow(dead_code, reason = "two test binaries use a part of it each")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

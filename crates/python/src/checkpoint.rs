@@ -24,6 +24,7 @@ pub(crate) fn convert(
 ) -> PyResult<()> {
     let work = || {
         let options = ConvertOptions {
+            rounding: None,
             dtype: if f32 { BlobType::F32 } else { BlobType::F64 },
             arm: if fixed { Arm::Fixed } else { Arm::AnyModel },
             input_ids: &ids,

@@ -108,6 +108,7 @@ impl Options {
     pub(crate) fn resolve(self) -> Result<OpenOptions, Refusal> {
         let mut findings = Vec::new();
         let options = OpenOptions {
+            needs_text: false,
             device: named("device", Some(&self.device), &mut findings).unwrap_or_default(),
             weights: named("weights", self.weights.as_deref(), &mut findings),
             kv: named("kv", self.kv.as_deref(), &mut findings),

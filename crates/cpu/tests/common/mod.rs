@@ -10,6 +10,7 @@ use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
 use tilewright_cpu::{CpuOptions, open};
 use tilewright_model::{Checkpoint, Config, WeightFormat};
 
+#[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use fixtures::FIXTURES;
 
 /// Folder of a fixture.

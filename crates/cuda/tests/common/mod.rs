@@ -11,6 +11,7 @@ use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
 use tilewright_model::tolerance::{Tolerance, compare};
 use tilewright_model::{Checkpoint, Config};
 
+#[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use fixtures::FIXTURES;
 
 /// Whether there is a GPU that kernels can be compiled for; says so when there is none.

@@ -13,6 +13,7 @@ use tilewright_model::Checkpoint;
 use tilewright_model::reference::{Reference, ReferenceRun};
 use tilewright_model::tolerance::{Observed, Tolerance, compare};
 
+#[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use fixtures::FIXTURES;
 
 pub fn fixture(name: &str) -> Checkpoint {

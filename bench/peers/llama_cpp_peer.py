@@ -1,4 +1,5 @@
-"""llama.cpp as a peer, through the low-level interface of llama-cpp-python. Reads a GGUF made of the checkpoint."""
+"""llama.cpp as a peer, through the low-level interface of llama-cpp-python. Reads a GGUF made of the checkpoint, or the
+checkpoint itself where it is one."""
 import ctypes, os
 
 import common
@@ -18,10 +19,11 @@ class Engine:
         if "LLAMA_LOG" not in os.environ:
             llama.llama_log_set(self.silent, ctypes.c_void_p(0))
         llama.llama_backend_init()
-        kind = KINDS[request["weights"]]
+        stored = os.path.isfile(request["model"])
+        kind = "as stored" if stored else KINDS[request["weights"]]
         params = llama.llama_model_default_params()
         params.n_gpu_layers = 0
-        model = llama.llama_model_load_from_file(gguf(request, kind).encode(), params)
+        model = llama.llama_model_load_from_file((request["model"] if stored else gguf(request, kind)).encode(), params)
         if not model:
             raise common.Refused("the model did not load")
         params = llama.llama_context_default_params()

@@ -2,7 +2,8 @@
 //!
 //! `products [format] [threads] [isa] [layers]` packs random matrices of the Qwen3-0.6B shape and prints, as medians of
 //! alternating trials: read bandwidth against one row of activations over every matrix (what decoding a token reads),
-//! and the multiply-add peak against 512 rows over every layer.
+//! and the multiply-add peak against 512 rows over every layer. The format is one of this device's or a GGUF type of
+//! blocks.
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 use std::hint::black_box;
@@ -12,7 +13,7 @@ use std::time::Instant;
 use tilewright_cpu::matmul::{Inputs, Matrix, matmul};
 use tilewright_cpu::pool::Pool;
 use tilewright_cpu::simd::{Isa, Kernel, LANES, Simd};
-use tilewright_model::{Refusal, WeightFormat};
+use tilewright_model::{Refusal, StoredType, Tensor, WeightFormat};
 
 /// Outputs and inputs of a layer's four products: queries with keys and values, output, gate with up, down.
 const LAYER: [(usize, usize); 4] = [(4096, 1024), (1024, 2048), (6144, 1024), (1024, 3072)];
@@ -22,16 +23,21 @@ const TRIALS: usize = 7;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let format: WeightFormat = args.next().unwrap_or("int8".into()).parse()?;
+    let name = args.next().unwrap_or("int8".into());
+    let blocks = StoredType::all().find(|stored| stored.is_block() && stored.to_string() == name);
+    let format = if blocks.is_some() { WeightFormat::Gguf } else { name.parse()? };
     let threads = args.next().map_or(Ok(2), |n| n.parse())?;
     let isa = args.next().map_or(Ok(Isa::detect()), |name| Isa::named(&name))?;
     let layers = args.next().map_or(Ok(28), |n| n.parse())?;
     let pool = Pool::new(threads);
-    println!("{format} on {isa}, {threads} threads, {layers} layers");
+    println!("{name} on {isa}, {threads} threads, {layers} layers");
 
     let shapes = || std::iter::repeat_n(LAYER, layers).flatten();
-    let matrices: Vec<_> =
-        shapes().chain([HEAD]).map(|shape| random(&pool, isa, format, shape)).collect::<Result<_, _>>()?;
+    let pack = |shape| match blocks {
+        Some(stored) => random_blocks(&pool, stored, shape),
+        None => random(&pool, isa, format, shape),
+    };
+    let matrices: Vec<_> = shapes().chain([HEAD]).map(pack).collect::<Result<_, _>>()?;
     let bytes: usize = matrices.iter().map(|m| m.bytes().len()).sum();
     println!("{:.1} MB of weights", bytes as f64 / 1e6);
 
@@ -77,6 +83,20 @@ fn random(pool: &Pool, isa: Isa, format: WeightFormat, shape: (usize, usize)) ->
         Ok(())
     };
     Matrix::pack(pool, isa, format, shape, &read)
+}
+
+/// A matrix of random blocks. No byte is so large that a scale would be infinite.
+fn random_blocks(pool: &Pool, stored: StoredType, (rows, cols): (usize, usize)) -> Result<Matrix, Refusal> {
+    let mut state = cols as u32;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8 & 0x3f
+    };
+    let bytes: Vec<u8> = (0..stored.bytes(rows * cols)).map(|_| byte()).collect();
+    let shape = [rows, cols];
+    let tensor =
+        Tensor { name: "random", shape: &shape, stored, transposed: false, interleaved: None, bytes: &bytes };
+    Matrix::pack_blocks(pool, &[&tensor])
 }
 
 /// Products of `rows` activations with every one of some matrices.

@@ -14,8 +14,10 @@
 //! of both scales, and one with the offset and the activations' sum; in order.
 
 mod pack;
+mod row;
 mod scales;
 mod tile;
+mod widen;
 
 #[cfg(test)]
 mod tests;
@@ -64,25 +66,25 @@ pub(super) trait Blocks {
     /// Lines of the integers of 32 inputs.
     const LINES: usize = 2 * (Self::LOW + Self::HIGH);
 
-    /// Word `word` of the integers of vector `v`.
+    /// Word `W` of the integers of vector `v`.
     #[inline(always)]
-    fn word<S: Simd>(simd: S, lines: &[Line], v: usize, word: usize) -> S::U8 {
+    fn word<S: Simd, const W: usize>(simd: S, lines: &[Line], v: usize) -> S::U8 {
         let low = match Self::LOW {
-            8 => simd.load_u8(&lines[2 * word + v]),
-            4 => simd.pick(simd.load_u8(&lines[word / 2 * 2 + v]), -((word % 2 * 4) as i32), 15),
-            _ => simd.pick(simd.load_u8(&lines[word / 4 * 2 + v]), -((word % 4 * 2) as i32), 3),
+            8 => simd.load_u8(&lines[2 * W + v]),
+            4 => simd.pick(simd.load_u8(&lines[W / 2 * 2 + v]), -((W % 2 * 4) as i32), 15),
+            _ => simd.pick(simd.load_u8(&lines[W / 4 * 2 + v]), -((W % 4 * 2) as i32), 3),
         };
         let top = Self::LOW as i32;
         let lines = &lines[2 * Self::LOW..];
         let integer = match Self::HIGH {
             0 => low,
             1 => {
-                let bit = simd.pick(simd.load_u8(&lines[v]), top - word as i32, 1 << top);
+                let bit = simd.pick(simd.load_u8(&lines[v]), top - W as i32, 1 << top);
                 simd.or_u8(low, bit)
             }
             _ => {
-                let bits = simd.load_u8(&lines[word / 4 * 2 + v]);
-                simd.or_u8(low, simd.pick(bits, top - (word % 4 * 2) as i32, 3 << top))
+                let bits = simd.load_u8(&lines[W / 4 * 2 + v]);
+                simd.or_u8(low, simd.pick(bits, top - (W % 4 * 2) as i32, 3 << top))
             }
         };
         match Self::VALUES {
@@ -91,6 +93,22 @@ pub(super) trait Blocks {
         }
     }
 }
+
+/// Calls `word` of the module for words 0 to 7, each a constant: which lines and bits a word is in is then known when the loop
+/// is compiled, and a shift by a constant needs no register.
+macro_rules! each_word {
+    ($($argument:expr),*) => {
+        word::<S, B, 0>($($argument),*);
+        word::<S, B, 1>($($argument),*);
+        word::<S, B, 2>($($argument),*);
+        word::<S, B, 3>($($argument),*);
+        word::<S, B, 4>($($argument),*);
+        word::<S, B, 5>($($argument),*);
+        word::<S, B, 6>($($argument),*);
+        word::<S, B, 7>($($argument),*);
+    };
+}
+use each_word;
 
 /// The sixteen values of IQ4, 128 too large.
 const IQ4: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
@@ -135,9 +153,9 @@ types! {
     Q5_0: 4 + 1 bits, less 16, None, Halves<false>, Dot4<32, 4>;
     Q5_1: 4 + 1 bits, less 0, None, Halves<true>, Dot4<32, 4>;
     Q2K: 2 + 0 bits, less 0, None, Nibbles, Dot4<16, 4>;
-    Q3K: 2 + 1 bits, less 4, None, Sixes<false>, Dot4<16, 4>;
-    Q4K: 4 + 0 bits, less 0, None, Sixes<true>, Dot4<32, 8>;
-    Q5K: 4 + 1 bits, less 0, None, Sixes<true>, Dot4<32, 4>;
+    Q3K: 2 + 1 bits, less 4, None, Sixes<false, 16>, Dot4<16, 4>;
+    Q4K: 4 + 0 bits, less 0, None, Sixes<true, 8>, Dot4<32, 8>;
+    Q5K: 4 + 1 bits, less 0, None, Sixes<true, 8>, Dot4<32, 4>;
     Q6K: 4 + 2 bits, less 32, None, Bytes, Dot4<16, 2>;
     Iq4Nl: 4 + 0 bits, less 0, Some(&IQ4), Halves<false>, Dot8;
     Iq4Xs: 4 + 0 bits, less 0, Some(&IQ4), Split, Dot8;
@@ -153,7 +171,7 @@ impl<B: Blocks> Product for Of<B> {
 
     #[inline(always)]
     fn widen<S: Simd>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-        tile::widen::<S, B>(simd, part, packed, wide);
+        widen::widen::<S, B>(simd, part, packed, wide);
     }
 
     #[inline(always)]
@@ -163,7 +181,7 @@ impl<B: Blocks> Product for Of<B> {
         panels: [&[Line]; P],
         x: &[u32],
     ) -> Totals<S, P> {
-        tile::row::<S, B, P>(simd, layout, panels, x)
+        row::row::<S, B, P>(simd, layout, panels, x)
     }
 }
 

@@ -6,17 +6,20 @@ use half::f16;
 use tilewright_model::Block;
 
 use super::super::layout::Line;
+use super::tile::Group;
 use crate::simd::{LANES, Simd};
 
 /// The scales of one type.
 pub(in crate::matmul) trait Scales {
     /// Lines of a span.
     const LINES: usize;
-    /// Whether there are offsets.
-    const OFFSETS: bool;
 
-    /// Scale and offset of group `group` of the span, for vector `v` of the outputs.
-    fn get<S: Simd>(simd: S, head: &[Line], group: usize, v: usize) -> (S::F32, S::F32);
+    /// One of each group of a span.
+    type Each<T: Copy>: AsRef<[T]>;
+
+    /// Scale and offset of every group of the span, for vector `v` of the outputs. An integer that was stored `excess` too
+    /// large makes an offset.
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, excess: i32) -> Self::Each<Group<S>>;
 
     /// Writes those of output `row` of the panel into zeroed lines.
     fn put(head: &mut [Line], row: usize, block: &Block);
@@ -46,9 +49,16 @@ fn word(pair: &[Line], row: usize) -> u32 {
     u32::from_le_bytes(pair[row / LANES].as_chunks::<4>().0[row % LANES])
 }
 
+/// A group without an offset of its own.
 #[inline(always)]
-fn negated<S: Simd>(simd: S, value: S::F32) -> S::F32 {
-    simd.sub(simd.splat(0.0), value)
+fn plain<S: Simd>(simd: S, scale: S::F32, excess: i32) -> Group<S> {
+    Group { scale, offset: simd.mul(scale, simd.splat(excess as f32)) }
+}
+
+/// A place for each of `N` groups.
+#[inline(always)]
+fn places<S: Simd, const N: usize>(simd: S) -> [Group<S>; N] {
+    [Group { scale: simd.splat(0.0), offset: simd.splat(0.0) }; N]
 }
 
 /// One f16 for the block's only scale and, with `OFFSETS`, one for what is added.
@@ -56,12 +66,16 @@ pub(in crate::matmul) struct Halves<const OFFSETS: bool>;
 
 impl<const OFFSETS: bool> Scales for Halves<OFFSETS> {
     const LINES: usize = 1 + OFFSETS as usize;
-    const OFFSETS: bool = OFFSETS;
+    type Each<T: Copy> = [T; 1];
 
     #[inline(always)]
-    fn get<S: Simd>(simd: S, head: &[Line], _: usize, v: usize) -> (S::F32, S::F32) {
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, excess: i32) -> [Group<S>; 1] {
         let scale = simd.load_f16_pair(&head[0])[v];
-        (scale, if OFFSETS { negated(simd, simd.load_f16_pair(&head[1])[v]) } else { scale })
+        if !OFFSETS {
+            return [plain(simd, scale, excess)];
+        }
+        let added = simd.load_f16_pair(&head[1])[v];
+        [Group { scale, offset: simd.sub(simd.splat(0.0), added) }]
     }
 
     fn put(head: &mut [Line], row: usize, block: &Block) {
@@ -75,42 +89,52 @@ impl<const OFFSETS: bool> Scales for Halves<OFFSETS> {
     }
 }
 
-/// Sixteen numbers of 6 bits, five a word and the last in what is left of the three words: with `OFFSETS` scale and offset
-/// of eight groups in turns, multiples of one f16 each; else scales of sixteen groups, stored 32 too large.
-pub(in crate::matmul) struct Sixes<const OFFSETS: bool>;
+/// Sixteen numbers of 6 bits: with `OFFSETS` the scales of eight groups, then their offsets, multiples of one f16 each; else
+/// the scales of sixteen groups, stored 32 too large. In three words of an output the lower six bits of each byte are a number,
+/// in order; the upper two of the same byte in all three words are one of the last four.
+pub(in crate::matmul) struct Sixes<const OFFSETS: bool, const GROUPS: usize>;
 
-impl<const OFFSETS: bool> Sixes<OFFSETS> {
+impl<const OFFSETS: bool, const GROUPS: usize> Sixes<OFFSETS, GROUPS> {
     const FLOATS: usize = 1 + OFFSETS as usize;
 
+    /// The numbers of vector `v`, each a byte.
     #[inline(always)]
-    fn number<S: Simd>(simd: S, head: &[Line], n: usize, v: usize) -> S::F32 {
-        let words = &head[Self::FLOATS..];
-        let field =
-            |word: usize, shift: usize, mask: u32| simd.field(&words[2 * word + v], shift as u32, mask);
-        if n < 15 {
-            return simd.to_f32(field(n / 5, 6 * (n % 5), 63));
+    fn numbers<S: Simd>(simd: S, words: &[Line], v: usize) -> [Line; 4] {
+        let mut numbers = [[0; 64]; 4];
+        let words = [simd.load_u8(&words[v]), simd.load_u8(&words[2 + v]), simd.load_u8(&words[4 + v])];
+        for (word, to) in words.into_iter().zip(&mut numbers) {
+            simd.store_u8(simd.pick(word, 0, 63), to);
         }
-        let upper = simd.add_i32(simd.shl::<2>(field(1, 30, 3)), simd.shl::<4>(field(2, 30, 3)));
-        simd.to_f32(simd.add_i32(field(0, 30, 3), upper))
+        let upper = simd.or_u8(simd.pick(words[0], -6, 3), simd.pick(words[1], -4, 12));
+        simd.store_u8(simd.or_u8(upper, simd.pick(words[2], -2, 48)), &mut numbers[3]);
+        numbers
     }
 }
 
-impl<const OFFSETS: bool> Scales for Sixes<OFFSETS> {
+impl<const OFFSETS: bool, const GROUPS: usize> Scales for Sixes<OFFSETS, GROUPS> {
     const LINES: usize = Self::FLOATS + 6;
-    const OFFSETS: bool = OFFSETS;
+    type Each<T: Copy> = [T; GROUPS];
 
     #[inline(always)]
-    fn get<S: Simd>(simd: S, head: &[Line], group: usize, v: usize) -> (S::F32, S::F32) {
-        let d = simd.load_f16_pair(&head[0])[v];
-        if OFFSETS {
-            let least = simd.load_f16_pair(&head[1])[v];
-            let scale = simd.mul(d, Self::number(simd, head, 2 * group, v));
-            (scale, simd.mul(least, Self::number(simd, head, 2 * group + 1, v)))
-        } else {
-            let number = simd.sub(Self::number(simd, head, group, v), simd.splat(32.0));
-            let scale = simd.mul(d, number);
-            (scale, scale)
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, excess: i32) -> [Group<S>; GROUPS] {
+        let (floats, words) = head.split_at(Self::FLOATS);
+        let d = simd.load_f16_pair(&floats[0])[v];
+        let least = if OFFSETS { simd.load_f16_pair(&floats[1])[v] } else { d };
+        let mut all = places(simd);
+        for (quarter, line) in Self::numbers(simd, words, v).iter().enumerate() {
+            for byte in 0..4 {
+                let n = 4 * quarter + byte;
+                let number = simd.to_f32(simd.field(line, 8 * byte as u32, 63));
+                if !OFFSETS {
+                    all[n] = plain(simd, simd.mul(d, simd.sub(number, simd.splat(32.0))), excess);
+                } else if n < GROUPS {
+                    all[n].scale = simd.mul(d, number);
+                } else {
+                    all[n - GROUPS].offset = simd.mul(least, number);
+                }
+            }
         }
+        all
     }
 
     fn put(head: &mut [Line], row: usize, block: &Block) {
@@ -120,28 +144,29 @@ impl<const OFFSETS: bool> Scales for Sixes<OFFSETS> {
         }
         for n in 0..16 {
             let number = match OFFSETS {
-                true if n % 2 == 0 => block.codes[n / 2].cast_unsigned(),
-                true => block.least_codes[n / 2],
+                true if n < 8 => block.codes[n].cast_unsigned(),
+                true => block.least_codes[n - 8],
                 false => (block.codes[n] + 32).cast_unsigned(),
             };
-            let number = u32::from(number);
-            if n < 15 {
-                add_bits(&mut words[n / 5 * 2..], row, number << (6 * (n % 5)));
+            let (number, byte) = (u32::from(number), 8 * (n % 4));
+            if n < 12 {
+                add_bits(&mut words[n / 4 * 2..], row, number << byte);
             } else {
-                (0..3).for_each(|k| add_bits(&mut words[2 * k..], row, (number >> (2 * k) & 3) << 30));
+                (0..3)
+                    .for_each(|k| add_bits(&mut words[2 * k..], row, (number >> (2 * k) & 3) << (byte + 6)));
             }
         }
     }
 
     fn read(head: &[Line], row: usize, group: usize) -> (f32, f32) {
         let (floats, words) = head.split_at(Self::FLOATS);
-        let number = |n: usize| match n {
-            15 => (0..3).map(|k| (word(&words[2 * k..], row) >> 30) << (2 * k)).sum::<u32>(),
-            n => word(&words[n / 5 * 2..], row) >> (6 * (n % 5)) & 63,
+        let number = |n: usize| {
+            let bits = |k: usize| word(&words[2 * k..], row) >> (8 * (n % 4));
+            if n < 12 { bits(n / 4) & 63 } else { (0..3).map(|k| (bits(k) >> 6 & 3) << (2 * k)).sum() }
         };
         let d = half(&floats[0], row);
         if OFFSETS {
-            (d * number(2 * group) as f32, half(&floats[1], row) * number(2 * group + 1) as f32)
+            (d * number(group) as f32, half(&floats[1], row) * number(8 + group) as f32)
         } else {
             (d * (number(group) as f32 - 32.0), 0.0)
         }
@@ -153,14 +178,20 @@ pub(in crate::matmul) struct Bytes;
 
 impl Scales for Bytes {
     const LINES: usize = 9;
-    const OFFSETS: bool = false;
+    type Each<T: Copy> = [T; 16];
 
     #[inline(always)]
-    fn get<S: Simd>(simd: S, head: &[Line], group: usize, v: usize) -> (S::F32, S::F32) {
-        let number = simd.field(&head[1 + group / 4 * 2 + v], (group % 4 * 8) as u32, 255);
-        let number = simd.sub(simd.to_f32(number), simd.splat(128.0));
-        let scale = simd.mul(simd.load_f16_pair(&head[0])[v], number);
-        (scale, scale)
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, excess: i32) -> [Group<S>; 16] {
+        let d = simd.load_f16_pair(&head[0])[v];
+        let mut all = places(simd);
+        for quarter in 0..4 {
+            for byte in 0..4 {
+                let number = simd.field(&head[1 + 2 * quarter + v], 8 * byte as u32, 255);
+                let number = simd.sub(simd.to_f32(number), simd.splat(128.0));
+                all[4 * quarter + byte] = plain(simd, simd.mul(d, number), excess);
+            }
+        }
+        all
     }
 
     fn put(head: &mut [Line], row: usize, block: &Block) {
@@ -182,14 +213,22 @@ pub(in crate::matmul) struct Nibbles;
 
 impl Scales for Nibbles {
     const LINES: usize = 10;
-    const OFFSETS: bool = true;
+    type Each<T: Copy> = [T; 16];
 
     #[inline(always)]
-    fn get<S: Simd>(simd: S, head: &[Line], group: usize, v: usize) -> (S::F32, S::F32) {
-        let (line, shift) = (&head[2 + group / 4 * 2 + v], (group % 4 * 8) as u32);
-        let scale = simd.to_f32(simd.field(line, shift, 15));
-        let least = simd.to_f32(simd.field(line, shift + 4, 15));
-        (simd.mul(simd.load_f16_pair(&head[0])[v], scale), simd.mul(simd.load_f16_pair(&head[1])[v], least))
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, _: i32) -> [Group<S>; 16] {
+        let (d, least) = (simd.load_f16_pair(&head[0])[v], simd.load_f16_pair(&head[1])[v]);
+        let mut all = places(simd);
+        for quarter in 0..4 {
+            let line = &head[2 + 2 * quarter + v];
+            for byte in 0..4 {
+                let scale = simd.to_f32(simd.field(line, 8 * byte as u32, 15));
+                let offset = simd.to_f32(simd.field(line, 8 * byte as u32 + 4, 15));
+                all[4 * quarter + byte] =
+                    Group { scale: simd.mul(d, scale), offset: simd.mul(least, offset) };
+            }
+        }
+        all
     }
 
     fn put(head: &mut [Line], row: usize, block: &Block) {
@@ -214,15 +253,19 @@ pub(in crate::matmul) struct Split;
 
 impl Scales for Split {
     const LINES: usize = 4;
-    const OFFSETS: bool = false;
+    type Each<T: Copy> = [T; 8];
 
     #[inline(always)]
-    fn get<S: Simd>(simd: S, head: &[Line], group: usize, v: usize) -> (S::F32, S::F32) {
-        let low = simd.field(&head[1 + v], (4 * group) as u32, 15);
-        let high = simd.field(&head[3], (16 * v + 2 * group) as u32, 3);
-        let number = simd.to_f32(simd.add_i32(low, simd.shl::<4>(high)));
-        let scale = simd.mul(simd.load_f16_pair(&head[0])[v], simd.sub(number, simd.splat(32.0)));
-        (scale, scale)
+    fn all<S: Simd>(simd: S, head: &[Line], v: usize, excess: i32) -> [Group<S>; 8] {
+        let d = simd.load_f16_pair(&head[0])[v];
+        let mut all = places(simd);
+        for (group, to) in all.iter_mut().enumerate() {
+            let low = simd.field(&head[1 + v], (4 * group) as u32, 15);
+            let high = simd.field(&head[3], (16 * v + 2 * group) as u32, 3);
+            let number = simd.to_f32(simd.add_i32(low, simd.shl::<4>(high)));
+            *to = plain(simd, simd.mul(d, simd.sub(number, simd.splat(32.0))), excess);
+        }
+        all
     }
 
     fn put(head: &mut [Line], row: usize, block: &Block) {

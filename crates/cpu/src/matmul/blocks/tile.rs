@@ -1,7 +1,4 @@
-//! Products with blocks: a few rows with a part that was widened once, or one row with panels as they are in memory.
-//!
-//! Widened, a part goes by groups of one scale: two lines of scales as f32, two of offsets where the integers are without
-//! sign, then the integers as bytes, a line for each word and vector, two where they are multiplied with their sign.
+//! Products of a few rows with a part of a panel that was widened once ([`widen`](super::widen) says into what).
 
 #![expect(
     clippy::needless_range_loop,
@@ -12,12 +9,8 @@ use tilewright_model::StoredType;
 
 use super::super::layout::{Format, Layout, Line};
 use super::super::sweep::{Tiles, Totals};
-use super::scales::Scales;
-use super::{Blocks, GROUP, HEADER, WORDS};
+use super::{GROUP, HEADER, WORDS};
 use crate::simd::Simd;
-
-/// Bytes ahead of a stream at which memory is asked for the next line.
-const AHEAD: usize = 1024;
 
 /// What products of blocks are made of.
 pub(in crate::matmul) trait Kind: Tiles {
@@ -37,15 +30,15 @@ pub(in crate::matmul) struct Dot8;
 
 /// One group of one scale in a product.
 #[derive(Clone, Copy)]
-struct Group<S: Simd> {
-    scale: S::F32,
+pub(in crate::matmul) struct Group<S: Simd> {
+    pub(super) scale: S::F32,
     /// Unused for integers with a sign.
-    offset: S::F32,
+    pub(super) offset: S::F32,
 }
 
 /// Adds a group's exact sum to the total of row `m`.
 #[inline(always)]
-fn add<S: Simd, T: Kind>(
+pub(super) fn add<S: Simd, T: Kind>(
     simd: S,
     sum: S::I32,
     group: Group<S>,
@@ -221,118 +214,4 @@ fn dots8<S: Simd, const M: usize, const V: usize>(
         }
     }
     sums
-}
-
-/// Scale and offset of one group: what was stored too large is part of the offset.
-#[inline(always)]
-fn group_of<S: Simd, B: Blocks>(simd: S, head: &[Line], group: usize, v: usize) -> Group<S> {
-    let (scale, offset) = B::Scales::get(simd, head, group, v);
-    let offset = if B::Scales::OFFSETS { offset } else { simd.mul(scale, simd.splat(B::EXCESS as f32)) };
-    Group { scale, offset }
-}
-
-/// See [`Product::widen`](super::Product::widen).
-#[inline(always)]
-pub(super) fn widen<S: Simd, B: Blocks>(simd: S, part: Layout, packed: &[Line], wide: &mut [Line]) {
-    let span_lines = B::Scales::LINES + B::SPAN / GROUP * B::LINES;
-    let group = B::Tiles::GROUP;
-    let mut wide = wide;
-    for span in packed.chunks(span_lines).take(part.cols / B::SPAN) {
-        let (head, integers) = span.split_at(B::Scales::LINES);
-        for (index, lines) in integers.chunks(B::LINES).enumerate() {
-            for half in 0..GROUP / group {
-                let heads = if B::Tiles::SIGNED { 2 } else { 4 };
-                let each = if B::Tiles::SIGNED { 2 } else { 1 };
-                let (to, rest) = wide.split_at_mut(heads + group / 4 * 2 * each);
-                wide = rest;
-                for v in 0..2 {
-                    let of = group_of::<S, B>(simd, head, index * (GROUP / group) + half, v);
-                    simd.store_bytes(of.scale, &mut to[v]);
-                    if !B::Tiles::SIGNED {
-                        simd.store_bytes(of.offset, &mut to[2 + v]);
-                    }
-                    for word in 0..group / 4 {
-                        let w = B::word(simd, lines, v, half * group / 4 + word);
-                        let at = heads + each * (2 * word + v);
-                        if B::Tiles::SIGNED {
-                            let [first, second] = simd.split8(w);
-                            simd.store_u8(first, &mut to[at]);
-                            simd.store_u8(second, &mut to[at + 1]);
-                        } else {
-                            simd.store_u8(w, &mut to[at]);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// See [`Product::row`](super::Product::row): as a tile, group by group, straight from the packed lines.
-#[inline(always)]
-pub(super) fn row<S: Simd, B: Blocks, const P: usize>(
-    simd: S,
-    layout: Layout,
-    panels: [&[Line]; P],
-    x: &[u32],
-) -> Totals<S, P> {
-    let span_lines = B::Scales::LINES + B::SPAN / GROUP * B::LINES;
-    let mut totals = [[simd.splat(0.0); 2]; P];
-    let mut x = x.as_chunks::<WORDS>().0;
-    for span in 0..layout.cols / B::SPAN {
-        let (here, rest) = x.split_at(B::SPAN / GROUP);
-        x = rest;
-        for p in 0..P {
-            let lines = &panels[p][span * span_lines..][..span_lines];
-            let (head, integers) = lines.split_at(B::Scales::LINES);
-            for line in head {
-                simd.prefetch(line, AHEAD);
-            }
-            for (index, (lines, x)) in integers.chunks_exact(B::LINES).zip(here).enumerate() {
-                for line in lines {
-                    simd.prefetch(line, AHEAD);
-                }
-                for v in 0..2 {
-                    totals[p][v] = row_group::<S, B>(simd, (head, lines), index, v, x, totals[p][v]);
-                }
-            }
-        }
-    }
-    totals
-}
-
-/// The products of 32 inputs with one row and one vector of outputs.
-#[inline(always)]
-fn row_group<S: Simd, B: Blocks>(
-    simd: S,
-    (head, lines): (&[Line], &[Line]),
-    index: usize,
-    v: usize,
-    x: &[u32; WORDS],
-    total: S::F32,
-) -> S::F32 {
-    let (header, x) = x.split_first_chunk::<HEADER>().unwrap_or((&[0; HEADER], &[]));
-    let halves = GROUP / B::Tiles::GROUP;
-    let mut total = total;
-    for half in 0..halves {
-        let mut sum = simd.splat_i32(0);
-        let words = half * 8 / halves..(half + 1) * 8 / halves;
-        if B::Tiles::SIGNED {
-            for word in words {
-                let w = simd.split8(B::word(simd, lines, v, word));
-                sum = simd.dot8(sum, w, x[word] as i32);
-            }
-        } else {
-            for from in words.step_by(B::Tiles::SETTLE) {
-                let mut under_way = simd.begin4(sum);
-                for word in from..from + B::Tiles::SETTLE {
-                    under_way = simd.dot4(under_way, B::word(simd, lines, v, word), x[word] as i32);
-                }
-                sum = simd.end4(under_way);
-            }
-        }
-        let group = group_of::<S, B>(simd, head, index * halves + half, v);
-        total = add::<S, B::Tiles>(simd, sum, group, (*header, half), total);
-    }
-    total
 }

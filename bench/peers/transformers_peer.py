@@ -29,7 +29,10 @@ class Engine:
         if count == 0:
             self.cache = self.Cache(config=self.model.config)
         else:
-            self.cache.crop(count)
+            # A negative number is how many go, in every version; a positive one is refused by newer ones.
+            extra = self.cache.get_seq_length() - count
+            if extra:
+                self.cache.crop(-extra)
 
     def last(self, ids):
         with self.torch.inference_mode():

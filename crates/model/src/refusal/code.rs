@@ -322,7 +322,7 @@ codes! {
     792 PeerUnavailable "peer_unavailable"
         what "The engine to compare with cannot be started here, or does not offer what is measured."
         why "A comparison that leaves out what was asked for looks like one that was made."
-        remedy "Install it as bench/peers/README.md says and name its Python with --python.";
+        remedy "Install it as bench/peers/README.md says and name its Python: --compare NAME=PYTHON.";
     793 MeasuredChanged "measured_changed"
         what "The program, its sources or the checkpoint changed while it was measured."
         why "A report speaks of one program and one checkpoint."

@@ -9,7 +9,7 @@ use crate::build::{Folder, byte_level_tokenizer, config, gguf, pair, pair_config
 
 #[path = "../../../../fuzz/src/lib.rs"]
 #[expect(unreachable_pub, reason = "the library of another workspace")]
-mod targets;
+pub(crate) mod targets;
 
 fn fuzz() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")

@@ -1,10 +1,14 @@
 //! GGUF files that cannot be what they say.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use tilewright_model::{Checkpoint, Code, Refusal, Specials, Tokenizer};
 
 use crate::build::{Folder, byte_level_tokenizer, gguf, sentencepiece_tokenizer, whats};
+use crate::corpus::targets;
 
 fn file() -> Vec<u8> {
     gguf(Folder::valid().with("tokenizer.json", byte_level_tokenizer().to_string()))
@@ -142,4 +146,55 @@ fn of_several_files_one_has_to_be_named() {
     let folder = Folder(BTreeMap::new()).with("a.gguf", file()).with("b.gguf", file());
     let refusal = folder.refused(Code::CheckpointNotFound);
     assert_eq!(refusal.findings()[0].got, "a.gguf, b.gguf");
+}
+
+/// A file with each kind of tokenizer.
+static WHOLE: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    [byte_level_tokenizer(), sentencepiece_tokenizer()]
+        .map(|tokenizer| gguf(Folder::valid().with("tokenizer.json", tokenizer.to_string())))
+});
+
+/// What takes the place of a stretch of a file: numbers that counts and sizes are read from, or anything.
+fn stretch() -> impl Strategy<Value = Vec<u8>> {
+    let edges = [
+        0,
+        1,
+        2,
+        7,
+        8,
+        31,
+        32,
+        255,
+        1 << 31,
+        u64::from(u32::MAX),
+        1 << 62,
+        i64::MAX.unsigned_abs(),
+        u64::MAX,
+    ];
+    let number = proptest::sample::select(edges.to_vec());
+    prop_oneof![
+        number.clone().prop_map(|number| number.to_le_bytes().to_vec()),
+        number.prop_map(|number| (number as u32).to_le_bytes().to_vec()),
+        vec(any::<u8>(), 0..9),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What the fuzz target asks of a file, asked of files that were whole; `PROPTEST_CASES` sets how many.
+    #[test]
+    fn changed_files_are_read_or_refused(
+        which in 0..2usize,
+        keeps_length in any::<bool>(),
+        changes in vec((any::<prop::sample::Index>(), stretch()), 1..5),
+    ) {
+        let mut file = WHOLE[which].clone();
+        for (at, bytes) in changes {
+            let at = at.index(file.len());
+            let end = if keeps_length { (at + bytes.len()).min(file.len()) } else { at };
+            file.splice(at..end, bytes);
+        }
+        targets::gguf(&file);
+    }
 }

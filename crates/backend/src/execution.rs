@@ -22,3 +22,8 @@ mod tests;
 pub use names::{Attention, DecodeRoute, Gemm, KvContract};
 pub use plan::{ExecutionPlan, PlanFault};
 pub use request::{ByRole, ExecutionRequest, Linked};
+
+/// Keys from which the native decode step splits them among threadgroups.
+pub const SPLIT_KEYS_FROM: usize = 512;
+/// Threadgroups that it splits them among.
+pub const SPLIT_KEYS_PARTS: u32 = 8;

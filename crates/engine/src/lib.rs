@@ -27,6 +27,7 @@
 //! [`Cache`] is asked for, its packed weights, and any printing.
 
 mod cache;
+mod calls;
 mod conversation;
 mod device;
 mod draft;
@@ -54,6 +55,7 @@ mod stopping;
 mod text;
 
 pub use cache::{Cache, user_cache_folder};
+pub use calls::{CALL_CLOSE, CALL_OPEN, Call, CallParser};
 pub use conversation::Conversation;
 pub use device::DeviceChoice;
 pub use embedding::{Embedding, Pooling};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tilewright_backend::KvFormat;
 use tilewright_backend::execution::{Attention, Gemm};
+use tilewright_backend::{Cancel, KvFormat};
 use tilewright_model::WeightFormat;
 
 use crate::Cache;
@@ -100,6 +100,8 @@ pub struct OpenOptions {
     pub cache: Cache,
     /// Whether text is read: then a checkpoint without a tokenizer is refused before its weights are read.
     pub needs_text: bool,
+    /// Stops opening between two of its stages: files, device.
+    pub cancel: Cancel,
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
+use tilewright_backend::{Cancel, DeviceKind, Plan, Progress, Resident};
 use tilewright_cpu::{CpuOptions, Host};
-use tilewright_model::{Checkpoint, Config, Refusal, StoredType, Tokenizer};
+use tilewright_model::{Checkpoint, Code, Config, Refusal, StoredType, Tokenizer};
 
 use crate::text::no_tokenizer;
 use crate::{Cache, Engine, EngineParts, OpenOptions, Source, gpu, staged};
@@ -48,7 +48,7 @@ impl Engine {
     /// Opens a model and makes it resident. `progress` is told how far it is.
     ///
     /// # Errors
-    /// Whatever is wrong with the checkpoint, its tokenizer, the options or the machine, by name.
+    /// Whatever is wrong with the checkpoint, its tokenizer, the options or the machine, by name; `cancelled`.
     pub fn open(
         source: Source,
         options: &OpenOptions,
@@ -73,7 +73,9 @@ impl Engine {
         if source == Source::Embedded && device.kind == DeviceKind::Cpu {
             options.cache = Cache::Off;
         }
+        goes_on(&options.cancel)?;
         let resident = open_resident(device.kind, &checkpoint, &options, progress)?;
+        goes_on(&options.cancel)?;
         let parts = EngineParts {
             device,
             tokenizer,
@@ -84,6 +86,11 @@ impl Engine {
         };
         Ok(Self::from_parts(resident, parts))
     }
+}
+
+/// Refuses to go on when nobody waits any more.
+fn goes_on(cancel: &Cancel) -> Result<(), Refusal> {
+    if cancel.is_cancelled() { Err(Refusal::with_findings(Code::Cancelled, Vec::new())) } else { Ok(()) }
 }
 
 fn cpu_options(options: &OpenOptions) -> CpuOptions {

@@ -69,6 +69,21 @@ impl Arguments {
         found.ok_or_else(|| invalid(name, format!("a whole number from {least} to {most}"), show(value)))
     }
 
+    /// A number above 0.
+    ///
+    /// # Errors
+    /// `invalid_arguments`.
+    pub(crate) fn positive(&self, name: &str) -> Result<f64, Refusal> {
+        let value = self.float(name);
+        if value > 0.0 { Ok(value) } else { Err(invalid(name, "a number above 0", show(self.value(name)))) }
+    }
+
+    /// A list of numbers.
+    pub(crate) fn floats(&self, name: &str) -> Vec<f64> {
+        let items = self.value(name).as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().map(|item| item.as_f64().unwrap_or(f64::NAN)).collect()
+    }
+
     /// A list of counts.
     ///
     /// # Errors

@@ -3,10 +3,8 @@
 use serde_json::json;
 use tilewright_backend::ledger;
 
+use crate::resident::MOST_LAYERS;
 use crate::{Function, Kind, Module, Param};
-
-/// Layers of the largest model there may be.
-const MOST_LAYERS: usize = 128;
 
 pub(crate) fn module() -> Module {
     Module {

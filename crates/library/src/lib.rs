@@ -11,6 +11,9 @@ mod call;
 mod contract;
 mod decode;
 mod policy;
+mod reference;
+mod resident;
+mod rope;
 mod signature;
 mod table;
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub enum Kind {
     String,
     /// A list of whole numbers.
     Ints,
+    /// A list of numbers.
+    Floats,
     /// An object with these fields.
     Struct(&'static Fields),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Kind {
             Self::Bool => "Bool",
             Self::String => "String",
             Self::Ints => "List[Int]",
+            Self::Floats => "List[Float]",
             Self::Struct(fields) => fields.name,
         })
     }
@@ -54,7 +57,8 @@ impl Kind {
             Self::Float => value.is_number(),
             Self::Bool => value.is_boolean(),
             Self::String => value.is_string(),
-            Self::Ints => value.as_array().is_some_and(|items| items.iter().all(|item| Self::Int.fits(item))),
+            Self::Ints => listed(value, Self::Int),
+            Self::Floats => listed(value, Self::Float),
             Self::Struct(Fields { fields, .. }) => value.as_object().is_some_and(|object| {
                 object.len() == fields.len()
                     && fields.iter().all(|(name, kind)| object.get(*name).is_some_and(|v| kind.fits(v)))
@@ -73,6 +77,11 @@ impl Kind {
             plain => json!(plain.to_string()),
         }
     }
+}
+
+/// Whether a value is a list of such.
+fn listed(value: &Value, of: Kind) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(|item| of.fits(item)))
 }
 
 /// A parameter.

@@ -8,10 +8,16 @@ use tilewright_model::{Code, Refusal};
 
 use crate::{Access, Checkpoints, Library, modules};
 
+mod host;
+
 const CONTRACT: &str = "metaldispatch.contract";
 const POLICY: &str = "metaldispatch.session_prefill_policy";
 const DECODE: &str = "metaldispatch.qwen3_decode";
 const PREFILL: &str = "metaldispatch.qwen3_prefill_decode";
+const RESIDENT: &str = "residentk.contract";
+const PROBE: &str = "residentk.probe";
+const REFERENCE: &str = "llmk.reference";
+const ROPE: &str = "attnk.rope";
 
 fn call(module: &str, function: &str, args: Value) -> Result<Value, Refusal> {
     Library::default().execute(module, function, Some(&args))
@@ -25,7 +31,9 @@ fn refused(module: &str, function: &str, args: Value) -> (Code, Vec<String>) {
 #[test]
 fn every_module_and_function_of_the_contract_is_there() {
     let counts: Vec<_> = modules().iter().map(|module| (module.name, module.functions.len())).collect();
-    assert_eq!(counts, [(CONTRACT, 2), (DECODE, 1), (PREFILL, 10), (POLICY, 5)]);
+    let family = [(CONTRACT, 2), (DECODE, 1), (PREFILL, 10), (POLICY, 5)];
+    let host = [(RESIDENT, 11), (PROBE, 3), (REFERENCE, 8), (ROPE, 7)];
+    assert_eq!(counts, [family, host].concat());
     let signature = |module: usize, function: usize| modules()[module].functions[function].to_string();
     assert_eq!(signature(0, 0), "metaldispatch_dispatch_budget(n_layers: Int) -> Int");
     assert_eq!(

@@ -15,9 +15,10 @@ use crate::raw::Floats;
 use crate::refusal::ok;
 use crate::reply::Reply;
 use crate::report::Report;
+use crate::template::render;
 use crate::tokenizer::Tokenizer;
 use crate::value::{from_python, to_python};
-use crate::watch::{limit, watched};
+use crate::watch::{abandonable, limit, watched};
 
 /// A model resident on a device.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -57,12 +58,7 @@ impl Engine {
         let args = rendering.resolve()?;
         let prompt = py.detach(|| {
             let messages = Message::list_from_json(&messages)?;
-            let template = self.0.template()?;
-            if !args.tools.is_empty() && !template.source().contains("tools") {
-                let expected = "none: the model's chat template has no place for them";
-                return Err(Refusal::new(Code::RequestInvalid, "tools", expected, args.tools.len()));
-            }
-            template.render(&messages, &args)
+            render(&self.0.template()?, &messages, &args)
         });
         ok(py, prompt)
     }
@@ -85,8 +81,9 @@ impl Engine {
     fn open(py: Python<'_>, path: Option<PathBuf>, options: Options) -> PyResult<Self> {
         let options: OpenOptions = ok(py, options.resolve())?;
         let source = path.map_or(Source::Embedded, Source::Path);
-        let open = || tilewright_engine::Engine::open(source, &options, &mut |_| ());
-        watched(py, &Cancel::default(), None, open).map(Self)
+        let cancel = options.cancel.clone();
+        let open = move || tilewright_engine::Engine::open(source, &options, &mut |_| ());
+        abandonable(py, &cancel, open).map(Self)
     }
 
     /// Plan, shape, stop set and what else was resolved.

@@ -122,6 +122,7 @@ impl Options {
                 (true, None) => Cache::User,
                 (true, Some(folder)) => Cache::Folder(folder),
             },
+            cancel: Cancel::default(),
         };
         Refusal::check(Code::DeviceOptionInvalid, findings)?;
         Ok(options)

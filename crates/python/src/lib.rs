@@ -12,6 +12,7 @@ mod raw;
 mod refusal;
 mod reply;
 mod report;
+mod template;
 mod tokenizer;
 mod value;
 mod watch;
@@ -32,6 +33,8 @@ mod _native {
     use crate::raw::Floats;
     #[pymodule_export]
     use crate::reply::Reply;
+    #[pymodule_export]
+    use crate::template::{apply_template, split_calls};
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
 

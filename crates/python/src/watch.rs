@@ -1,6 +1,6 @@
 //! Work with the interpreter unlocked, while the thread that asked for it looks after signals.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,30 +25,57 @@ pub(crate) fn watched<T: Send>(
     limit: Option<Duration>,
     work: impl FnOnce() -> Result<T, Refusal> + Send,
 ) -> PyResult<T> {
-    let began = Instant::now();
     let result = py.detach(|| {
         thread::scope(|scope| {
             let (send, done) = channel();
             // Nobody receives once a signal has raised.
             scope.spawn(move || drop(send.send(work())));
-            loop {
-                let result = match done.recv_timeout(GLANCE) {
-                    Ok(Err(refusal)) => return Ok(Err(refusal)),
-                    Ok(result) => Some(result),
-                    Err(RecvTimeoutError::Disconnected) => return Ok(Err(lost())),
-                    Err(RecvTimeoutError::Timeout) => None,
-                };
-                if let Err(error) = Python::attach(|py| look(py, began, limit)) {
-                    cancel.cancel();
-                    return Err(error);
-                }
-                if let Some(result) = result {
-                    return Ok(result);
-                }
-            }
+            awaited(&done, cancel, limit)
         })
     })?;
     ok(py, result)
+}
+
+/// As [`watched`], but the exception comes at once: work that heeds the flag only now and then goes on to that moment by
+/// itself, and what it made is dropped.
+///
+/// # Errors
+/// What the signal raised, or the refusal of the work.
+pub(crate) fn abandonable<T: Send + 'static>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> PyResult<T> {
+    let result = py.detach(|| {
+        let (send, done) = channel();
+        thread::spawn(move || drop(send.send(work())));
+        awaited(&done, cancel, None)
+    })?;
+    ok(py, result)
+}
+
+/// Waits for a result and looks after signals meanwhile; one that raises, or the end of the time, raises `cancel`.
+fn awaited<T>(
+    done: &Receiver<Result<T, Refusal>>,
+    cancel: &Cancel,
+    limit: Option<Duration>,
+) -> PyResult<Result<T, Refusal>> {
+    let began = Instant::now();
+    loop {
+        let result = match done.recv_timeout(GLANCE) {
+            Ok(Err(refusal)) => return Ok(Err(refusal)),
+            Ok(result) => Some(result),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Err(lost())),
+            Err(RecvTimeoutError::Timeout) => None,
+        };
+        if let Err(error) = Python::attach(|py| look(py, began, limit)) {
+            cancel.cancel();
+            return Err(error);
+        }
+        if let Some(result) = result {
+            return Ok(result);
+        }
+    }
 }
 
 /// Signals, and the time.

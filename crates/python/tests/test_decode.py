@@ -30,6 +30,28 @@ class DecodeTest(unittest.TestCase):
         self.assertEqual(caught.exception.code, code)
         return str(caught.exception)
 
+    def test_a_checkpoint_s_template_is_applied_without_its_model(self):
+        messages = [{"role": "user", "content": "Tell me a story."}]
+        text = tilewright.apply_chat_template(STORIES, messages)
+        self.assertEqual(text, tilewright.Model.load().apply_template(messages))
+        bare = tilewright.apply_chat_template(STORIES, messages, add_generation_prompt=False)
+        self.assertTrue(text.startswith(bare) and len(text) > len(bare))
+        tool = {"type": "function", "function": {"name": "add"}}
+        for arguments, name in [({"tools": [tool]}, "request_invalid"), ({}, "message_invalid")]:
+            with self.assertRaises(tilewright.Refusal) as caught:
+                tilewright.apply_chat_template(STORIES, messages if arguments else [{"role": "bard"}], **arguments)
+            self.assertEqual(caught.exception.name, name)
+
+    def test_calls_of_tools_are_told_from_text(self):
+        split = tilewright.split_tool_calls_from_generated_text
+        call = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+        calls = [{"name": "add", "arguments": {"a": 1}}]
+        self.assertEqual(split(f"Let me see.\n{call}\n{call}"), ("Let me see.", calls * 2))
+        self.assertEqual(split(call), (None, calls))
+        broken = "<tool_call>{</tool_call>"
+        self.assertEqual(split(broken), (broken, []))
+        self.assertEqual(split(""), (None, []))
+
     def test_prompt_and_reply_come_back_together(self):
         result = self.decode(prompt_token_ids=self.ids, max_new_tokens=8)
         self.assertEqual(result.token_ids[: result.n_prompt], self.ids)

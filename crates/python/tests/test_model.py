@@ -230,6 +230,26 @@ class ProcessTest(unittest.TestCase):
         self.assertEqual(done.communicate(), ("", ""))
         self.assertEqual(done.returncode, 0)
 
+    def test_ctrl_c_ends_loading(self):
+        done = self.run_code(
+            """
+            import tilewright
+            model = None
+            try:
+                print("ready", flush=True)
+                while True:
+                    model = tilewright.Model.load(weights="f32")
+            except KeyboardInterrupt:
+                print("stopped", flush=True)
+            print(tilewright.Model.load().generate("Once", tilewright.SamplingParams(max_tokens=1)).finish_reason)
+            """
+        )
+        self.assertEqual(done.stdout.readline(), "ready\n")
+        time.sleep(0.2)
+        os.kill(done.pid, signal.SIGINT)
+        out, err = done.communicate(timeout=60)
+        self.assertEqual((out, err, done.returncode), ("stopped\nlength\n", "", 0))
+
     def test_ctrl_c_ends_a_prompt(self):
         done = self.run_code(
             """

@@ -19,6 +19,8 @@ pub struct ServeOptions {
     pub name: String,
     /// A chat template in place of the model's, and where it came from.
     pub template: Option<(String, String)>,
+    /// Names besides its own that the server answers to; where every machine may come, none means any.
+    pub hosts: Vec<String>,
     /// The key that requests must carry; `None` asks for none.
     pub api_key: Option<String>,
     /// Bytes of a request's body at most.
@@ -36,6 +38,7 @@ impl Default for ServeOptions {
         Self {
             name: "tilewright".to_owned(),
             template: None,
+            hosts: Vec::new(),
             api_key: None,
             body_limit: 2 << 20,
             keep_alive: Duration::from_secs(10),
@@ -122,11 +125,11 @@ impl App {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Whether replies run or wait.
-    pub(crate) fn is_replying(&self) -> bool {
-        self.ready.get().is_some_and(|ready| {
+    /// Replies that run or wait.
+    pub(crate) fn replies(&self) -> usize {
+        self.ready.get().map_or(0, |ready| {
             let load = ready.scheduler.load();
-            load.running + load.waiting > 0
+            load.running + load.waiting
         })
     }
 

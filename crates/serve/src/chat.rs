@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use tilewright_engine::{
-    ChatRole, Code, FinishReason, Grammar, Message, Prompt, ReasoningSplitter, Refusal, RenderArgs, Request,
+    CALL_CLOSE, Call, ChatRole, Code, FinishReason, Grammar, Message, Prompt, ReasoningSplitter, Refusal,
+    RenderArgs, Request,
 };
 
 use crate::app::{App, Ready, now};
@@ -20,7 +21,7 @@ use crate::replies::Replies;
 use crate::stream::{self, Shape};
 use crate::structured::Reasoning;
 use crate::text::{aside, tokenizer};
-use crate::tools::{CLOSE, Call, Tools};
+use crate::tools::Tools;
 
 /// A conversation and how it is rendered.
 #[derive(Debug)]
@@ -197,7 +198,7 @@ impl Chat {
             request.continuation = self.conversation.args.continue_final_message;
             request.grammar.clone_from(&grammar);
             if !tools.list.is_empty() && !tools.parallel {
-                request.stop.push(CLOSE.to_owned());
+                request.stop.push(CALL_CLOSE.to_owned());
             }
         }
         let choice =

@@ -1,9 +1,10 @@
 //! One choice of a reply: from what the engine says to what clients are told.
 
 use serde_json::{Value, json};
-use tilewright_engine::{Alternative, Done, Event, FinishReason, ReasoningSplitter, Stop, Token, Tokenizer};
-
-use crate::tools::{CLOSE, Call, CallParser};
+use tilewright_engine::{
+    Alternative, CALL_CLOSE, Call, CallParser, Done, Event, FinishReason, ReasoningSplitter, Stop, Token,
+    Tokenizer,
+};
 
 /// What one event added.
 #[derive(Debug, Default)]
@@ -85,8 +86,8 @@ impl Choice {
                 self.pending.pop();
             }
             // Where only one call may be made its end stops the reply.
-            FinishReason::Stop(Stop::Text(stop)) if stop == CLOSE && self.calls.is_some() => {
-                self.answer(CLOSE, delta);
+            FinishReason::Stop(Stop::Text(stop)) if stop == CALL_CLOSE && self.calls.is_some() => {
+                self.answer(CALL_CLOSE, delta);
             }
             _ => {}
         }

@@ -39,6 +39,8 @@ impl Failure {
                 _ => StatusCode::NOT_FOUND,
             },
             Code::Unauthorized => StatusCode::UNAUTHORIZED,
+            Code::HostUnknown => StatusCode::FORBIDDEN,
+            Code::ContentTypeUnsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Code::QueueFull => StatusCode::TOO_MANY_REQUESTS,
             Code::ServerUnavailable | Code::Cancelled => StatusCode::SERVICE_UNAVAILABLE,

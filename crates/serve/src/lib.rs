@@ -15,6 +15,7 @@ mod completions;
 mod connections;
 mod embeddings;
 mod error;
+mod hosts;
 mod keywords;
 mod libraries;
 mod metrics;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -12,6 +13,7 @@ use tilewright_engine::{Code, Refusal};
 
 use crate::app::App;
 use crate::error::Failure;
+use crate::hosts::Hosts;
 use crate::{chat, completions, embeddings, libraries, openapi, plain, text};
 
 /// Every path, for the label of a metric.
@@ -38,7 +40,9 @@ pub(crate) const PATHS: [&str; 17] = [
 /// Paths that answer without a key.
 const OPEN: [&str; 1] = ["/health"];
 
-pub(crate) fn router(app: &Arc<App>) -> Router {
+/// The routes of a server that answers to `hosts`.
+pub(crate) fn router(app: &Arc<App>, hosts: Hosts) -> Router {
+    let guarded = (Arc::clone(app), Arc::new(hosts));
     Router::new()
         .route("/v1/chat/completions", post(chat::handle))
         .route("/v1/completions", post(completions::handle))
@@ -59,15 +63,19 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/apply-template", post(text::apply_template))
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown)
-        .layer(from_fn_with_state(Arc::clone(app), guard))
+        .layer(from_fn_with_state(guarded, guard))
         .with_state(Arc::clone(app))
 }
 
-/// The key, and the count of requests.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Name, key and type of a request, and the count of requests.
+async fn guard(State((app, hosts)): State<(Arc<App>, Arc<Hosts>)>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let label = PATHS.iter().find(|known| **known == path).copied().unwrap_or("other");
-    let response = match authorize(&app, &request) {
+    let checked = hosts
+        .check(&request)
+        .and_then(|()| authorize(&app, &request))
+        .and_then(|()| if request.body().is_end_stream() { Ok(()) } else { is_json(request.headers()) });
+    let response = match checked {
         Ok(()) => next.run(request).await,
         Err(refusal) => Failure::from(refusal).into_response(),
     };
@@ -93,6 +101,17 @@ fn authorize(app: &App, request: &Request) -> Result<(), Refusal> {
             Err(Refusal::new(Code::Unauthorized, "Authorization", "Bearer and the server's key", got))
         }
     }
+}
+
+/// Whether a body is said to be JSON.
+fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let given = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("no text"));
+    let kind = given.map(|value| value.split(';').next().unwrap_or_default().trim());
+    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    let got = given.unwrap_or("none");
+    Err(Refusal::new(Code::ContentTypeUnsupported, "Content-Type", "application/json", got))
 }
 
 /// Compares in a time that does not tell where the first difference is.

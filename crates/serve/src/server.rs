@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::{App, ServeOptions};
 use crate::connections;
+use crate::hosts::Hosts;
 use crate::router::router;
 
 /// How often the owner's flag is looked at.
@@ -47,7 +48,7 @@ impl Server {
             .map_err(unavailable)?;
         let app = Arc::new(App::new(options));
         let (stop, stopped) = oneshot::channel::<()>();
-        let routes = router(&app);
+        let routes = router(&app, Hosts::new(address, &app.options.hosts));
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(unavailable)?;
             Ok::<_, Refusal>(tokio::spawn(connections::serve(listener, routes, stopped)))
@@ -68,12 +69,12 @@ impl Server {
         self.app.become_ready(engine)
     }
 
-    /// Serves until `cancel` is raised or the system asks the process to end; then takes no more requests, finishes those that
-    /// run, and returns.
+    /// Serves until `cancel` is raised or the system asks the process to end; then takes no more requests, tells how many
+    /// replies run or wait, finishes those and returns.
     ///
     /// # Errors
     /// `address_unavailable` when the system takes the address away.
-    pub fn wait(mut self, cancel: &Cancel) -> Result<(), Refusal> {
+    pub fn wait(mut self, cancel: &Cancel, stopping: impl FnOnce(usize)) -> Result<(), Refusal> {
         let Self { app, stop, served, runtime, address } = &mut self;
         runtime.block_on(async {
             let asked = async {
@@ -86,6 +87,7 @@ impl Server {
                 () = terminated() => {}
             }
             app.stop();
+            stopping(app.replies());
             drop(stop.take());
             let lost =
                 |error| Refusal::new(Code::AddressUnavailable, address.to_string(), "one that stays", error);
@@ -102,7 +104,7 @@ async fn idle(app: &App) {
     let mut quiet = Duration::ZERO;
     while quiet < LINGER {
         tokio::time::sleep(GLANCE).await;
-        quiet = if app.is_replying() { Duration::ZERO } else { quiet + GLANCE };
+        quiet = if app.replies() > 0 { Duration::ZERO } else { quiet + GLANCE };
     }
 }
 

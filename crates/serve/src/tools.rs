@@ -1,27 +1,9 @@
-//! Tools: what a request offers, and calls in a reply as Qwen3 writes them.
-//!
-//! A call is `<tool_call>`, an object with `name` and `arguments`, `</tool_call>`. A block that is something else, or calls a
-//! tool that was not offered, is text and stays in the text.
+//! Tools: what a request offers, and which call it forces. Calls in replies are found by [`CallParser`].
 
-use std::sync::Arc;
-
-use serde_json::{Map, Value, json};
-use tilewright_engine::{Code, Refusal};
+use serde_json::{Value, json};
+use tilewright_engine::{CALL_CLOSE as CLOSE, CALL_OPEN as OPEN, CallParser, Code, Refusal};
 
 use crate::body::{Fields, brief};
-
-const OPEN: &str = "<tool_call>";
-
-/// The end of a call.
-pub(crate) const CLOSE: &str = "</tool_call>";
-
-/// A call in a reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Call {
-    pub(crate) name: String,
-    /// An object, as text.
-    pub(crate) arguments: String,
-}
 
 /// What a request says about tools.
 #[derive(Clone, Debug, Default)]
@@ -71,11 +53,8 @@ impl Tools {
 
     /// What finds calls in a reply; none where no tools are offered.
     pub(crate) fn parser(&self) -> Option<CallParser> {
-        (!self.list.is_empty()).then(|| CallParser {
-            names: self.list.iter().filter_map(|tool| function(tool).map(str::to_owned)).collect(),
-            state: State::Text,
-            held: String::new(),
-        })
+        let names = || self.list.iter().filter_map(|tool| function(tool).map(str::to_owned));
+        (!self.list.is_empty()).then(|| CallParser::of(names()))
     }
 
     /// A grammar of calls alone, where one is forced: Lark, with a JSON schema for each tool.
@@ -126,93 +105,3 @@ fn parameters(tool: &Value) -> Option<&Value> {
 fn is_tool(tool: &Value) -> bool {
     function(tool).is_some() && parameters(tool).is_none_or(Value::is_object)
 }
-
-/// Finds calls in an answer that comes in pieces. What it gives over all pieces does not depend on where they are cut.
-#[derive(Clone, Debug)]
-pub(crate) struct CallParser {
-    names: Arc<[String]>,
-    state: State,
-    /// Text that may yet turn out to be the beginning of a call, or is within one.
-    held: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Text,
-    /// After an opening tag.
-    Inside,
-    /// After a call: white space belongs to nothing.
-    After,
-}
-
-impl CallParser {
-    /// Takes a piece: text that is certain, and calls that are complete.
-    pub(crate) fn push(&mut self, piece: &str) -> (String, Vec<Call>) {
-        self.held.push_str(piece);
-        let (mut text, mut calls) = (String::new(), Vec::new());
-        loop {
-            match self.state {
-                State::After => {
-                    let kept = self.held.trim_start().len();
-                    self.held.drain(..self.held.len() - kept);
-                    if self.held.is_empty() {
-                        return (text, calls);
-                    }
-                    self.state = State::Text;
-                }
-                State::Text => match self.held.find(OPEN) {
-                    Some(at) => {
-                        text.push_str(self.held[..at].trim_end());
-                        // The white space stays in case the block is text after all.
-                        self.held.drain(..self.held[..at].trim_end().len());
-                        self.state = State::Inside;
-                    }
-                    None => {
-                        let certain = self.held.len() - uncertain(&self.held);
-                        text.extend(self.held.drain(..certain));
-                        return (text, calls);
-                    }
-                },
-                State::Inside => {
-                    let Some(end) = self.held.find(CLOSE) else { return (text, calls) };
-                    let rest = self.held.split_off(end + CLOSE.len());
-                    let block = std::mem::replace(&mut self.held, rest);
-                    let start = block.find(OPEN).map_or(0, |at| at + OPEN.len());
-                    match self.read(&block[start..block.len() - CLOSE.len()]) {
-                        Some(call) => {
-                            calls.push(call);
-                            self.state = State::After;
-                        }
-                        None => {
-                            text.push_str(&block);
-                            self.state = State::Text;
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Ends the answer: what was held is text.
-    pub(crate) fn finish(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
-        if self.state == State::After { String::new() } else { held }
-    }
-
-    fn read(&self, block: &str) -> Option<Call> {
-        let mut object: Map<String, Value> = serde_json::from_str(block.trim()).ok()?;
-        let name = object.remove("name")?.as_str()?.to_owned();
-        let arguments = object.remove("arguments").unwrap_or_else(|| json!({}));
-        let good = object.is_empty() && arguments.is_object() && self.names.contains(&name);
-        good.then(|| Call { name, arguments: arguments.to_string() })
-    }
-}
-
-/// Bytes at the end of `text` that may be white space and the beginning of an opening tag.
-fn uncertain(text: &str) -> usize {
-    let tag = (1..OPEN.len()).rev().find(|&n| text.ends_with(&OPEN[..n])).unwrap_or(0);
-    text.len() - text[..text.len() - tag].trim_end().len()
-}
-
-#[cfg(test)]
-mod tests;

@@ -3,6 +3,7 @@
 //! Every flag can also be given by an environment variable, which `environment` generates so that none can be forgotten.
 
 mod environment;
+mod usage;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -10,6 +11,8 @@ use crate::commands;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
+
+pub(crate) use usage::{refusal as usage_refusal, usage};
 
 /// Run Qwen3-family and Llama-family language models locally.
 #[derive(Debug, Parser)]
@@ -165,6 +168,19 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     let mut command = environment::outranked(command(), &words);
     let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Says which variables nothing reads: a name that is misspelt would else be no flag without a word.
+pub(crate) fn warn_of_unread_variables(console: &Console) {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let ours: Vec<String> = names.filter(|name| name.starts_with("TILEWRIGHT_")).collect();
+    if ours.is_empty() {
+        return;
+    }
+    for (name, near) in environment::unread(&command(), ours) {
+        let hint = near.map(|near| format!("; {near} is one")).unwrap_or_default();
+        console.notice("warning", &format!("{name} is the variable of no flag{hint}"));
+    }
 }
 
 /// Whether a command line that does not parse asks for JSON all the same.

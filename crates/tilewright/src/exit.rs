@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 | done; also when the reader of standard output went away |
 //! | 1 | refused or failed; the refusal is printed with its code, every finding and the remedy |
-//! | 2 | usage: the command line does not parse |
+//! | 2 | usage: the command line does not parse; the refusal says what was expected |
 //! | 130 | stopped by Ctrl-C; what was generated until then has been written |
 
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tilewright_model::{Code, Refusal};
 
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
 use crate::console::Console;
 
 /// The exit code after Ctrl-C, as shells give it (128 + SIGINT).
@@ -51,6 +51,7 @@ impl Failure {
 /// Runs a parsed command line to its exit code.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let mut console = Console::new(cli.command.output());
+    cli::warn_of_unread_variables(&console);
     match cli.command.run(&mut console) {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Refused(refusal)) => {
@@ -62,14 +63,20 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// Prints what the parser has to say: help and version to standard output, errors to standard error, and with `--json`
-/// as an object on standard output too.
+/// Prints what the parser has to say: help and version to standard output, errors as refusals to standard error, and with
+/// `--json` as an object on standard output too.
 pub(crate) fn usage(message: &clap::Error, json: bool) -> ExitCode {
     if message.use_stderr() {
-        // Nobody is left to be told when this fails too.
-        let _ = message.print();
-        if json {
-            let _ = writeln!(io::stdout(), "{}", json!({"usage_error": message.to_string().trim_end()}));
+        // Nobody is left to be told when a write fails too.
+        match cli::usage_refusal(message) {
+            None => _ = message.print(),
+            Some(refusal) => {
+                let usage = cli::usage(message).map(|usage| format!("\n{usage}")).unwrap_or_default();
+                let _ = writeln!(io::stderr(), "refused: {refusal}{usage}");
+                if json {
+                    let _ = writeln!(io::stdout(), "{}", json!({"refusal": refusal}));
+                }
+            }
         }
         return ExitCode::from(2);
     }

@@ -17,3 +17,11 @@ fn unknown_devices_are_refused_with_the_list() {
         assert!(error.contains(text) && error.contains("cuda:N"), "{error}");
     }
 }
+
+#[test]
+fn opening_that_nobody_waits_for_any_more_stops() {
+    let options = OpenOptions { cache: Cache::Off, ..OpenOptions::default() };
+    options.cancel.cancel();
+    let refusal = crate::Engine::open(Source::Embedded, &options, &mut |_| ()).unwrap_err();
+    assert_eq!(refusal.code(), crate::Code::Cancelled);
+}

@@ -27,8 +27,20 @@ fn refuse(got: impl std::fmt::Display) -> Refusal {
     Refusal::new(Code::ServerUnavailable, "server", "an answer", got)
 }
 
+/// What a server says of its build, in words of its own: ours at `/version`, llama.cpp's at `/props`.
+///
+/// # Errors
+/// `server_unavailable` when nobody listens.
+pub(super) fn version(address: &str) -> Result<String, Refusal> {
+    TcpStream::connect(address).map_err(refuse)?;
+    let asked = |path| get(address, path).ok().and_then(|body| serde_json::from_str::<Value>(&body).ok());
+    let ours = asked("/version").map(|said| said["version"].clone());
+    let said = ours.or_else(|| asked("/props").map(|said| said["build_info"].clone()));
+    Ok(said.as_ref().and_then(Value::as_str).unwrap_or("a server that does not say").to_owned())
+}
+
 /// The body of a path.
-pub(super) fn get(address: &str, path: &str) -> Result<String, Refusal> {
+fn get(address: &str, path: &str) -> Result<String, Refusal> {
     let mut body = String::new();
     open(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))?
         .read_to_string(&mut body)

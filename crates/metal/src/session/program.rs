@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tilewright_backend::execution::{Attention, DecodeRoute, ExecutionPlan, KvContract};
+use tilewright_backend::execution::{Attention, DecodeRoute, ExecutionPlan, KvContract, SPLIT_KEYS_PARTS};
 use tilewright_kernels::decode::{self, Options};
 use tilewright_kernels::prefill::{Batch, Path, batched, row_logits};
 use tilewright_kernels::{Format, Shape};
@@ -13,9 +13,6 @@ use tilewright_tile::{Pipeline, Scalar, Verified};
 use crate::Device;
 use crate::device::failed;
 use crate::plan::tier;
-
-/// Threadgroups among which the keys of a head are split when there are many.
-const PARTS: u32 = 8;
 
 /// How far a step goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +105,7 @@ fn step_options(plan: &ExecutionPlan, format: Format, deep: bool) -> Options {
     };
     let attention = match plan.decode() {
         DecodeRoute::Legacy => decode::Attention::SimdPerHead,
-        DecodeRoute::Native if deep => decode::Attention::SplitKeys { parts: PARTS },
+        DecodeRoute::Native if deep => decode::Attention::SplitKeys { parts: SPLIT_KEYS_PARTS },
         DecodeRoute::Native => decode::Attention::KeyParallel,
     };
     Options::of(format, Scalar::F32).cache(cache).attention(attention)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_backend::execution::DecodeRoute;
+use tilewright_backend::execution::{DecodeRoute, SPLIT_KEYS_FROM};
 use tilewright_backend::{Sequence, Step};
 use tilewright_model::Refusal;
 
@@ -12,9 +12,6 @@ use crate::Device;
 
 /// Sequences of one step.
 pub(crate) const MOST_SEQUENCES: usize = 32;
-
-/// Keys from which the native step splits them among threadgroups.
-const DEEP: usize = 512;
 
 impl<D: Device> Session<D> {
     /// Appends one token to each sequence; logits `[steps.len(), vocab]`. The request has been checked.
@@ -78,7 +75,7 @@ impl<D: Device> Session<D> {
         let native = self.execution.decode() == DecodeRoute::Native;
         self.sequences
             .get(&sequence)
-            .map_or((0, false), |caches| (caches.capacity, native && caches.len >= DEEP))
+            .map_or((0, false), |caches| (caches.capacity, native && caches.len >= SPLIT_KEYS_FROM))
     }
 
     /// One command buffer for a token of each sequence, all of which take the same kernels.

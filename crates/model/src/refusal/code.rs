@@ -258,6 +258,19 @@ codes! {
         why "A value that is converted or left out gives another result than the one asked for."
         remedy "`tilewright runtime functions MODULE` has every parameter with its type.";
 
+    766 ContentTypeUnsupported "content_type_unsupported"
+        what "A body whose Content-Type does not say that it is JSON."
+        why "A page in a browser may send any other type, or none, to a server on the same machine without being asked."
+        remedy "Send it with the header `Content-Type: application/json`.";
+    767 HostUnknown "host_unknown"
+        what "The request is addressed to a name that is not this server's."
+        why "A page whose name is made to lead to this machine could otherwise use a server that only this machine may reach."
+        remedy "Use the address that the server printed, or start it with --allow-host NAME.";
+    768 UsageInvalid "usage_invalid"
+        what "The command line, or a variable in its place, does not parse."
+        why "A flag that is guessed does something else than what was asked for."
+        remedy "See the command's --help; docs/cli.md has every flag.";
+
     // 770–779: kernels.
     770 KernelUnknown "kernel_unknown"
         what "No kernel or pipeline of this name can be built for this shape."

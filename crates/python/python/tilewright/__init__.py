@@ -38,6 +38,7 @@ from ._qwen3_decode import (
 from ._refusal import Finding, Refusal
 from ._runtime import MojoRuntime, Runtime
 from ._session import close_qwen3_decode_session, open_qwen3_decode_session, step_qwen3_decode_session
+from ._template import apply_chat_template, split_tool_calls_from_generated_text
 from ._tokenizer import Tokenizer, load_tokenizer
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "UnsupportedCheckpointArchitectureError",
     "Usage",
     "__version__",
+    "apply_chat_template",
     "close_qwen3_decode_session",
     "decode",
     "decode_batched",
@@ -75,5 +77,6 @@ __all__ = [
     "prepare_model_checkpoint",
     "prepare_qwen3_checkpoint",
     "qwen3_i8_allsimd7_decode",
+    "split_tool_calls_from_generated_text",
     "step_qwen3_decode_session",
 ]

@@ -110,7 +110,7 @@ class Model:
 
     def encode_chat(self, messages: Sequence[Message], **template: Any) -> list[int]:
         """The ids of a conversation that the model is to reply to. Further arguments are those of `apply_template`."""
-        return self._native.encode_chat(messages, _rendering(messages, **template))
+        return self._native.encode_chat(messages, rendering_of(messages, **template))
 
     def _ids(self, prompt: str | Sequence[int]) -> list[int]:
         if isinstance(prompt, str):
@@ -160,7 +160,7 @@ class Model:
 
     def stream_chat(self, messages: Sequence[Message], params: SamplingParams | None = None, **template: Any) -> Stream:
         """The reply to a conversation as it comes. Further arguments are those of `apply_template`."""
-        rendering = _rendering(messages, **template)
+        rendering = rendering_of(messages, **template)
         return Stream(self._native.start_chat(messages, rendering, params or _DEFAULTS))
 
     def apply_template(
@@ -176,7 +176,7 @@ class Model:
 
         A last message of the assistant is continued. `extra` are further variables of the template.
         """
-        rendering = _rendering(
+        rendering = rendering_of(
             messages,
             tools=tools,
             enable_thinking=enable_thinking,
@@ -207,7 +207,7 @@ class Model:
         return f"<tilewright.Model on {plan['device']}, weights {plan['weights']}, context {plan['context']}>"
 
 
-def _rendering(
+def rendering_of(
     messages: Sequence[Message],
     *,
     tools: Sequence[Mapping[str, Any]] = (),

@@ -108,7 +108,14 @@ pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &str,
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     let len = body.len();
-    let head = format!("{method} {path} HTTP/1.0\r\nHost: here\r\n{headers}Content-Length: {len}\r\n\r\n");
+    let kind = if body.is_empty() || headers.contains("Content-Type") {
+        ""
+    } else {
+        "Content-Type: application/json\r\n"
+    };
+    let head = format!(
+        "{method} {path} HTTP/1.0\r\nHost: localhost\r\n{kind}{headers}Content-Length: {len}\r\n\r\n"
+    );
     // A server that refuses early may close before all of a large body was written.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     stream

@@ -163,7 +163,9 @@ fn the_end_waits_for_what_runs_and_takes_nothing_more() {
     stream.read_exact(&mut begun).unwrap();
     let cancel = Cancel::default();
     cancel.cancel();
-    let waiting = std::thread::spawn(move || server.wait(&cancel));
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || server.wait(&cancel, |replies| tell.send(replies).unwrap()));
+    assert_eq!(told.recv().unwrap(), 1);
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("data: [DONE]\n\n"), "{rest}");

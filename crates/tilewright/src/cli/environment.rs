@@ -3,7 +3,7 @@
 //! The command line outranks the environment: also where a flag on the command line contradicts one of the
 //! environment, which is then left aside instead of being called a contradiction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use clap::builder::{Resettable, Str, TypedValueParser};
@@ -19,12 +19,49 @@ pub(crate) fn variable(long: &str) -> String {
 pub(super) fn with_variable(arg: Arg) -> Arg {
     let Some(name) = arg.get_long().map(variable) else { return arg };
     let switch = matches!(arg.get_action(), ArgAction::SetTrue);
-    let arg = arg.env(Str::from(name)).hide_env(true);
+    let valued = arg.get_action().takes_values();
+    let arg = arg.allow_negative_numbers(valued).env(Str::from(name)).hide_env(true);
     if switch {
         arg.value_parser(clap::builder::StringValueParser::new().try_map(|text| on(&text)))
     } else {
         arg
     }
+}
+
+/// Variables that are no flag's. Those after the first three are of tests.
+const OTHERS: [&str; 8] = [
+    "TILEWRIGHT_LOG",
+    "TILEWRIGHT_NVRTC",
+    "TILEWRIGHT_CLANG",
+    "TILEWRIGHT_GGUF_PYTHON",
+    "TILEWRIGHT_QWEN3_TOKENIZER",
+    "TILEWRIGHT_QWEN3_BASE",
+    "TILEWRIGHT_FIXTURES",
+    "TILEWRIGHT_SOAK_SECONDS",
+];
+
+/// Variables with our prefix that nothing reads, each with the nearest one that something does, if one is near.
+pub(super) fn unread(command: &Command, names: Vec<String>) -> BTreeMap<String, Option<String>> {
+    let mut known: BTreeSet<String> = OTHERS.iter().map(|name| (*name).to_owned()).collect();
+    gather(command, &mut known);
+    let nearest = |name: &str| {
+        let near = known.iter().map(|other| (strsim::damerau_levenshtein(name, other), other));
+        near.filter(|(distance, _)| *distance <= 3).min().map(|(_, other)| other.clone())
+    };
+    names
+        .into_iter()
+        .filter(|name| !known.contains(name))
+        .map(|name| {
+            let near = nearest(&name);
+            (name, near)
+        })
+        .collect()
+}
+
+/// The variables of a command's flags and of those below it.
+fn gather(command: &Command, known: &mut BTreeSet<String>) {
+    known.extend(command.get_arguments().filter_map(Arg::get_long).map(variable));
+    command.get_subcommands().for_each(|below| gather(below, known));
 }
 
 /// Whether the value of a switch's variable means on; an empty one is as good as none.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tilewright_engine::{Cancel, Refusal, SchedulerOptions, Source};
+use tilewright_engine::{Cancel, MAX_SEQUENCES, Refusal, SchedulerOptions, Source};
 use tilewright_library::{Access, Checkpoints};
 use tilewright_serve::{ServeOptions, Server};
 
@@ -39,6 +39,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "KEY", help_heading = "Server", value_parser = visible)]
     api_key: Option<String>,
 
+    /// Name that requests may be addressed to besides localhost and the address (repeat for several): only this machine's names
+    /// reach a server at the default address
+    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = visible)]
+    allow_host: Vec<String>,
+
     /// Jinja file to use in place of the model's chat template
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     chat_template: Option<PathBuf>,
@@ -52,8 +57,8 @@ pub(crate) struct ServeArgs {
     keep_alive: NonZeroU64,
 
     /// Replies that are made at once, 1 to 32
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Scheduling")]
-    parallel: usize,
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=MAX_SEQUENCES as i64), help_heading = "Scheduling")]
+    parallel: u8,
 
     /// Replies that may wait beyond those; more are refused with 429
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Scheduling")]
@@ -107,11 +112,12 @@ impl ServeArgs {
         Ok(ServeOptions {
             name: self.served_name.clone().or(folder).unwrap_or_else(|| "stories-qwen3".to_owned()),
             template,
+            hosts: self.allow_host.clone(),
             api_key: self.api_key.clone(),
             body_limit: self.body_limit.get(),
             keep_alive: Duration::from_secs(self.keep_alive.get()),
             scheduler: SchedulerOptions {
-                parallel: self.parallel,
+                parallel: usize::from(self.parallel),
                 queue: self.queue,
                 kv_bytes: self.kv_mib.map(|mib| mib << 20),
                 prefill_chunk: self.prefill_between.get(),
@@ -123,6 +129,16 @@ impl ServeArgs {
             },
         })
     }
+}
+
+/// What is still to be done when no more requests are taken.
+fn farewell(replies: usize) -> String {
+    let what = match replies {
+        0 => return "no reply runs".to_owned(),
+        1 => "the reply that runs".to_owned(),
+        more => format!("{more} replies that run or wait"),
+    };
+    format!("takes no more requests and finishes {what}; Ctrl-C again leaves at once")
 }
 
 /// Carries `serve` out.
@@ -144,7 +160,7 @@ pub(crate) fn run(args: ServeArgs, console: &mut Console) -> Result<(), Failure>
     }
     let cancel = Cancel::default();
     let guard = interrupt.guard(cancel.clone());
-    server.wait(&cancel)?;
+    server.wait(&cancel, |replies| console.notice("stopping", &farewell(replies)))?;
     drop(guard);
     Ok(())
 }

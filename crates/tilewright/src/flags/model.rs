@@ -96,7 +96,7 @@ impl ModelFlags {
                     Some(folder) => Cache::Folder(folder),
                     None => Cache::User,
                 },
-                needs_text: false,
+                ..OpenOptions::default()
             },
         }
     }

@@ -8,35 +8,35 @@ use tilewright_engine::Sampling;
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingFlags {
     /// Temperature; 0 always takes the most likely token [default: the model's]
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T")]
     pub temp: Option<f64>,
 
     /// Keep the K most likely tokens; 0 keeps all [default: the model's]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K")]
     pub top_k: Option<i64>,
 
     /// Keep the most likely tokens that together reach probability P; 1 keeps all [default: the model's]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub top_p: Option<f64>,
 
     /// Keep tokens at least P times as likely as the most likely one; 0 keeps all [default: the model's]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub min_p: Option<f64>,
 
     /// Weaken tokens seen lately in prompt or reply by this factor; 1 is off [default: the model's]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub repeat_penalty: Option<f64>,
 
     /// How many of the latest tokens count as seen lately; 0 none, -1 all [default: 64]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub repeat_last_n: Option<i64>,
 
     /// Subtract X from the logit of every token that is in the reply; 0 is off
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub presence_penalty: Option<f64>,
 
     /// Subtract X from the logit of a token for each time it is in the reply; 0 is off
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub frequency_penalty: Option<f64>,
 
     /// Add V to the logit of token ID (repeat for several)

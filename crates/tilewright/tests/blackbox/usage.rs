@@ -108,7 +108,12 @@ fn a_folder_for_the_cache_and_no_cache_are_a_usage_error() {
 #[test]
 fn a_usage_error_is_an_object_where_json_is_asked_for() {
     let outcome = tilewright(&["run", "--json", "--temp", "warm"]).expect_code(2);
-    assert!(outcome.json()["usage_error"].as_str().unwrap().contains("--temp"), "{}", outcome.stdout);
+    let refusal = &outcome.json()["refusal"];
+    assert_eq!(
+        (&refusal["code"], &refusal["findings"][0]["what"]),
+        (&"usage_invalid".into(), &"--temp <T>".into())
+    );
+    assert!(outcome.stderr.starts_with("refused: usage_invalid (768)"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("--temp"));
 }
 
@@ -134,4 +139,17 @@ fn nothing_is_colored_when_nobody_watches() {
     assert!(!outcome.stderr.contains('\u{1b}'));
     let outcome = tilewright(&["run", "-p", "Once", "-n", "2"]);
     assert!(!outcome.stderr.contains('\u{1b}') && !outcome.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_named_with_the_one_that_was_meant() {
+    let misspelt = [("TILEWRIGHT_MAX_TOKEN", "3"), ("TILEWRIGHT_NVRTC", "x")];
+    let line = ["run", "-p", "Once", "-n", "1"];
+    let outcome = tilewright_with(&misspelt, &line).expect_code(0);
+    let warnings: Vec<_> = outcome.stderr.lines().filter(|line| line.starts_with("warning")).collect();
+    let [warning] = warnings[..] else { panic!("{}", outcome.stderr) };
+    assert!(
+        warning.contains("TILEWRIGHT_MAX_TOKEN is") && warning.contains("TILEWRIGHT_MAX_TOKENS"),
+        "{warning}"
+    );
 }

@@ -2,14 +2,9 @@
 
 use super::*;
 
-fn tools() -> Tools {
-    let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
-    Tools { list: vec![tool("weather"), tool("add")], parallel: true, forced: Vec::new() }
-}
-
 /// The reply in pieces of `size` characters.
 fn parse(text: &str, size: usize) -> (String, Vec<Call>) {
-    let mut parser = tools().parser().unwrap();
+    let mut parser = CallParser::of(["weather", "add"].map(str::to_owned).into_iter());
     let chars: Vec<char> = text.chars().collect();
     let (mut content, mut calls) = (String::new(), Vec::new());
     for piece in chars.chunks(size) {
@@ -61,4 +56,11 @@ fn what_is_no_call_stays_in_the_text() {
     }
     let open = "x <tool_call>\n{\"name\"";
     assert_eq!(parse(open, 2), (open.to_owned(), vec![]));
+}
+
+#[test]
+fn any_tool_may_be_called_where_none_are_named() {
+    let mut parser = CallParser::any();
+    let (text, calls) = parser.push("<tool_call>{\"name\": \"other\"}</tool_call>");
+    assert_eq!((text.as_str(), calls), ("", vec![call("other", "{}")]));
 }

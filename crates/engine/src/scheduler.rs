@@ -155,6 +155,11 @@ impl Scheduler {
         &self.options
     }
 
+    /// Replies that run or wait at this moment.
+    pub fn replies(&self) -> usize {
+        self.inside.load(Ordering::Relaxed)
+    }
+
     /// What it has done and is doing, as of its latest step.
     pub fn load(&self) -> Load {
         *self.load.lock().unwrap_or_else(PoisonError::into_inner)

@@ -127,10 +127,7 @@ impl App {
 
     /// Replies that run or wait.
     pub(crate) fn replies(&self) -> usize {
-        self.ready.get().map_or(0, |ready| {
-            let load = ready.scheduler.load();
-            load.running + load.waiting
-        })
+        self.ready.get().map_or(0, |ready| ready.scheduler.replies())
     }
 
     /// The model, if it can answer.

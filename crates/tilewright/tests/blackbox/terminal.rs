@@ -112,7 +112,7 @@ fn a_reply_at_a_terminal_has_no_color() {
 fn no_color_at_a_terminal_is_no_color() {
     let mut terminal = Terminal::start_with(&[("NO_COLOR", "1")], &["run"]);
     let message = terminal.wait_for("--help");
-    assert!(message.contains("error:") && !message.contains('\u{1b}'), "{message:?}");
+    assert!(message.contains("usage_invalid") && !message.contains('\u{1b}'), "{message:?}");
     assert_eq!(terminal.end(), Some(2));
 }
 

@@ -1,6 +1,6 @@
 //! From typed sampling flags to a request.
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use super::*;
 
@@ -11,7 +11,10 @@ struct Line {
 }
 
 fn resolve(line: &[&str]) -> Result<Sampling, clap::Error> {
-    Line::try_parse_from([&["tilewright"], line].concat()).map(|l| l.sampling.resolve())
+    // As the program allows them of every flag with a value.
+    let command = Line::command().mut_args(|arg| arg.allow_negative_numbers(true));
+    let matches = command.try_get_matches_from([&["tilewright"], line].concat())?;
+    Line::from_arg_matches(&matches).map(|l| l.sampling.resolve())
 }
 
 #[test]

@@ -211,8 +211,13 @@ class ProcessTest(unittest.TestCase):
     """What needs a process of its own."""
 
     def run_code(self, code):
+        # Where the tests run in the background of a shell, Ctrl-C is ignored, and a new process inherits that.
         return subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", textwrap.dedent(code)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def test_nothing_is_printed(self):

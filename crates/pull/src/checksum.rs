@@ -1,7 +1,7 @@
 //! The checksum that the name of a content is.
 //!
 //! A large file is named by its SHA-256, a small one by what git calls it: the SHA-1 of a header with the length and the
-//! content. Mirrors may use other names; then the length alone is known.
+//! content. A name that is neither says nothing of a content, and might be that of two.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,30 +15,28 @@ use sha2::{Digest, Sha256};
 pub(crate) enum Checksum {
     Sha256,
     GitBlob,
-    Unknown,
 }
 
 impl Checksum {
-    /// By the form of the name.
-    pub(crate) fn of(etag: &str) -> Self {
+    /// By the form of the name; `None` for one that is no checksum.
+    pub(crate) fn of(etag: &str) -> Option<Self> {
         let hex = etag.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
         match etag.len() {
-            64 if hex => Self::Sha256,
-            40 if hex => Self::GitBlob,
-            _ => Self::Unknown,
+            64 if hex => Some(Self::Sha256),
+            40 if hex => Some(Self::GitBlob),
+            _ => None,
         }
     }
 
-    /// The name of a file's content; `None` where nobody knows how it is computed.
-    pub(crate) fn name(self, path: &Path) -> io::Result<Option<String>> {
+    /// The name of a file's content.
+    pub(crate) fn name(self, path: &Path) -> io::Result<String> {
         let mut file = File::open(path)?;
         match self {
-            Self::Sha256 => digest(Sha256::new(), &mut file).map(Some),
+            Self::Sha256 => digest(Sha256::new(), &mut file),
             Self::GitBlob => {
                 let header = format!("blob {}\0", file.metadata()?.len());
-                digest(Sha1::new_with_prefix(header), &mut file).map(Some)
+                digest(Sha1::new_with_prefix(header), &mut file)
             }
-            Self::Unknown => Ok(None),
         }
     }
 }

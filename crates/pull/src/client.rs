@@ -11,6 +11,7 @@ use ureq::http::{Method, Request, Response, Uri, header};
 use ureq::{Agent, Body};
 
 use crate::Hub;
+use crate::checksum::Checksum;
 use crate::judge::{Subject, judge, lost};
 
 /// How often something is asked before it is given up.
@@ -20,7 +21,7 @@ const HOPS: usize = 10;
 /// The longest wait that a hub may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A listing of the largest repositories has a few MiB.
-const LISTING_LIMIT: u64 = 64 << 20;
+const LISTING_LIMIT: u64 = 16 << 20;
 
 /// Speaks to one hub.
 pub(crate) struct Client {
@@ -42,8 +43,10 @@ enum Follow {
 /// What a hub says of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// The name of its content.
+    /// The name of its content, which is a checksum.
     pub(crate) etag: String,
+    /// Which one.
+    pub(crate) checksum: Checksum,
     /// Its length.
     pub(crate) bytes: u64,
 }
@@ -84,8 +87,26 @@ impl Client {
         self.patiently(|| {
             let mut answer = self.ask(&Method::GET, url, None, Follow::Hub)?;
             self.judge(&answer, Subject::Repository, url)?;
+            if let Some(elsewhere) = text_of(&answer, "location").filter(|_| answer.status().is_redirection())
+            {
+                let refusal = Refusal::new(
+                    Code::HubEndpointInvalid,
+                    "hub",
+                    "an answer",
+                    format!("{elsewhere} instead"),
+                );
+                return Err(Trouble::lasting(refusal.at(url)));
+            }
             let text = answer.body_mut().with_config().limit(LISTING_LIMIT).read_to_vec();
-            text.map_err(|error| Trouble::passing(lost(url, error)))
+            text.map_err(|error| match error {
+                ureq::Error::BodyExceedsLimit(most) => {
+                    let (expected, got) = (format!("{most} bytes at most"), "more");
+                    Trouble::lasting(
+                        Refusal::new(Code::HubEndpointInvalid, "list of files", expected, got).at(url),
+                    )
+                }
+                error => Trouble::passing(lost(url, error)),
+            })
         })
     }
 
@@ -106,17 +127,13 @@ impl Client {
         });
         let bytes = bytes.and_then(|text| text.parse().ok());
         let etag = header(etag).map(|text| text.trim_start_matches("W/").trim_matches('"').to_owned());
-        match (etag.filter(|etag| is_plain(etag)), bytes) {
-            (Some(etag), Some(bytes)) => Ok(Facts { etag, bytes }),
-            (etag, _) => {
-                let (what, expected) = if etag.is_none() {
-                    ("etag", "the name of the content")
-                } else {
-                    ("length", "a number of bytes")
-                };
-                Err(Refusal::new(Code::HubEndpointInvalid, what, expected, "none").at(url))
-            }
-        }
+        let refuse =
+            |what, expected, got: &str| Refusal::new(Code::HubEndpointInvalid, what, expected, got).at(url);
+        let etag = etag.unwrap_or_default();
+        let expected = "the SHA-256 of the content, or the SHA-1 of git";
+        let checksum = Checksum::of(&etag).ok_or_else(|| refuse("etag", expected, &format!("{etag:?}")))?;
+        let bytes = bytes.ok_or_else(|| refuse("length", "a number of bytes", "none"))?;
+        Ok(Facts { etag, checksum, bytes })
     }
 
     /// The content of a file from byte `from` on, asked for once: the byte it begins with, and its reader.
@@ -137,7 +154,11 @@ impl Client {
                 from
             }
             // It knows of no ranges, and sends everything.
-            _ => 0,
+            200 => 0,
+            status => {
+                let refusal = Refusal::new(Code::HubRefused, "answer", "200 or 206", status);
+                return Err(Trouble::lasting(refusal.at(url)));
+            }
         };
         Ok((begins, answer.into_body().into_reader()))
     }
@@ -233,7 +254,7 @@ fn text_of(answer: &Response<Body>, name: &str) -> Option<String> {
     Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
 }
 
-/// Whether a text of the hub may be the name of a file.
+/// Whether a text of the hub may be the name of a folder.
 pub(crate) fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !name.is_empty() && name.len() <= 128 && name.bytes().all(plain)

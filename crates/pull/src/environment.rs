@@ -11,12 +11,15 @@ use crate::Hub;
 const PUBLIC: &str = "https://huggingface.co";
 
 impl Hub {
-    /// `HF_ENDPOINT`; `HF_TOKEN`, else the token that was stored by a login; the cache that `HF_HUB_CACHE`, `HF_HOME` or the
-    /// home folder names.
+    /// `HF_ENDPOINT`; `HF_TOKEN`, else the token that was stored by a login, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN` is set; the
+    /// cache that `HF_HUB_CACHE`, `HF_HOME` or the home folder names.
     ///
     /// # Errors
-    /// [`Code::FileUnwritable`] where the environment names no folder.
+    /// [`Code::FileUnwritable`] where the environment names no folder; [`Code::RequestInvalid`] under `HF_HUB_OFFLINE`.
     pub fn from_environment() -> Result<Self, Refusal> {
+        if is_on("HF_HUB_OFFLINE") {
+            return Err(Refusal::new(Code::RequestInvalid, "HF_HUB_OFFLINE", "unset, to download", "set"));
+        }
         let cache = hub_cache_folder().ok_or_else(|| {
             let expected = "HF_HOME, or a home folder";
             Refusal::new(Code::FileUnwritable, "cache of Hugging Face", expected, "neither")
@@ -24,7 +27,8 @@ impl Hub {
         let stored = || hf_hub::Cache::new(hub_home_folder()?.join("hub")).token();
         Ok(Self {
             endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| PUBLIC.to_owned()),
-            token: variable("HF_TOKEN").or_else(stored),
+            token: variable("HF_TOKEN")
+                .or_else(|| if is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN") { None } else { stored() }),
             cache,
             pause: Duration::from_secs(1),
         })
@@ -35,6 +39,12 @@ impl Hub {
 fn variable(name: &str) -> Option<String> {
     let text = env::var(name).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Whether a switch is on, by the words that those programs take for it.
+fn is_on(name: &str) -> bool {
+    variable(name)
+        .is_some_and(|text| matches!(text.to_ascii_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE"))
 }
 
 impl fmt::Debug for Hub {

@@ -3,7 +3,8 @@
 //! [`pull`] asks a hub for the files of a repository, takes those that make a checkpoint (or the one that is named) and puts
 //! them into the cache that programs of Hugging Face share, where [`find_model`](tilewright_model::find_model) finds them.
 //! A file is downloaded beside its place, a cut one goes on where it stopped, and it gets its name only when it is whole and
-//! its checksum is the one the hub states. The revision is named last, so that what is found is complete.
+//! its checksum is the one the hub states. The revision is named last, and has every file that the one named before had and
+//! that is still there, so that what is found is complete.
 //!
 //! `hf-hub` knows the cache: the names of its folders, the token kept there, the revision. Its downloads are not used: they
 //! rename before anybody can compare a checksum, append whatever a server sends to a part, and take a path from it.
@@ -74,18 +75,21 @@ pub fn pull(hub: &Hub, name: &HubName, progress: &mut dyn FnMut(&str, u64, u64))
     let listing = Listing::of(&client, &name.repository)?;
     let mut wanted = listing.choose(name.file.as_deref())?;
     let store = Store::new(&hub.cache, &name.repository, &listing.revision)?;
+    let before = store.names_before()?.into_iter().filter(|file| listing.has(file));
+    let model = wanted.first().filter(|file| listing::is_gguf(file)).cloned();
+    wanted.extend(before.filter(|file| !wanted.contains(file)).collect::<Vec<_>>());
     let mut files = Vec::new();
     let mut at = 0;
     while let Some(file) = wanted.get(at).cloned() {
         files.push(transfer::fetch(&client, &store, &file, progress)?);
         if file == SHARD_INDEX {
-            wanted.extend(shards(&listing, &store)?);
+            let shards = shards(&listing, &store)?.into_iter();
+            wanted.extend(shards.filter(|shard| !wanted.contains(shard)).collect::<Vec<_>>());
         }
         at += 1;
     }
     store.name_revision()?;
-    let single = wanted.first().filter(|file| listing::is_gguf(file));
-    let path = single.map_or_else(|| store.snapshot(), |file| store.file(file));
+    let path = model.map_or_else(|| store.snapshot(), |file| store.file(&file));
     Ok(Pulled { path, revision: listing.revision, files })
 }
 

@@ -91,6 +91,9 @@ impl Listing {
 
     /// Refuses names that the repository does not have.
     pub(crate) fn require(&self, names: &[String]) -> Result<(), Refusal> {
+        if names.iter().all(|name| self.has(name)) {
+            return Ok(());
+        }
         let models = match self.models() {
             models if models.is_empty() => "none".to_owned(),
             models => format!("none; there are {}", models.join(", ")),
@@ -100,7 +103,8 @@ impl Listing {
         Refusal::check(Code::HubFileNotFound, findings).map_err(|refusal| refusal.at(&self.repository))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether the repository has a file.
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.files.iter().any(|file| file == name)
     }
 

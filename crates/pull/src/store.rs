@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use hf_hub::{Cache, Repo};
 use tilewright_model::{Code, Finding, Refusal};
 
+use crate::client::is_plain;
+
 /// One revision of a repository.
 pub(crate) struct Store {
     cache: Cache,
@@ -74,11 +76,43 @@ impl Store {
         link().map_err(|error| unwritable(&place, &error))
     }
 
+    /// Names of the files of the revision that is found now, if that is another one.
+    pub(crate) fn names_before(&self) -> Result<Vec<String>, Refusal> {
+        let named = fs::read_to_string(self.folder.join("refs/main")).unwrap_or_default();
+        let named = named.trim();
+        let mut names = Vec::new();
+        if is_plain(named) && named != self.revision {
+            let snapshot = self.folder.join("snapshots").join(named);
+            gather(&snapshot, "", &mut names).map_err(|error| unwritable(&snapshot, &error))?;
+        }
+        Ok(names)
+    }
+
     /// Makes the revision the one that is found.
     pub(crate) fn name_revision(&self) -> Result<(), Refusal> {
         let named = self.cache.repo(self.repository.clone()).create_ref(&self.revision);
         named.map_err(|error| unwritable(&self.folder.join("refs"), &error))
     }
+}
+
+/// Adds the names of files in a folder and below it; none where there is no such folder.
+fn gather(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let name = format!("{prefix}{name}");
+        // Links are files here, whatever they lead to.
+        if entry.file_type()?.is_dir() {
+            gather(&entry.path(), &format!("{name}/"), names)?;
+        } else {
+            names.push(name);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -9,11 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tilewright_model::{Code, HubName, Refusal};
 
-use self::server::{Fate, REVISION, Server};
+use self::server::{Fate, REVISION, Server, sha256};
 use crate::{Hub, Pulled, pull};
 
 /// A hub with one GGUF file, and a cache.
@@ -26,10 +25,6 @@ struct Setting {
 /// Bytes that differ from place to place.
 fn content() -> Vec<u8> {
     (0..300_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
-}
-
-fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Setting {
@@ -86,10 +81,10 @@ fn a_model_lies_where_every_program_finds_it() {
         let expected = Path::new("../../blobs").join(sha256(&content()));
         assert_eq!(fs::read_link(&pulled.path).unwrap(), expected);
     }
-    // The second time nothing comes over the network but the list of files.
+    // The second time nothing comes over the network but the list of files and the length of this one.
     let before = setting.server.asked().len();
     assert_eq!(setting.pull("org/name").unwrap().files[0].received, 0);
-    assert_eq!(setting.server.asked().len(), before + 1);
+    assert_eq!(setting.server.asked().len(), before + 2);
 }
 
 #[test]
@@ -263,6 +258,52 @@ fn a_file_that_another_process_downloads_is_left_to_it() {
     assert_eq!(setting.pull("org/name").unwrap_err().code(), Code::FileUnwritable);
     part.unlock().unwrap();
     setting.pull("org/name").unwrap();
+}
+
+#[test]
+fn two_files_that_share_a_name_of_contents_that_is_no_checksum_are_refused() {
+    let setting = Setting::empty();
+    setting.server.file("config.json", "v1", b"{}");
+    setting.server.file("model.safetensors", "v1", &content());
+    let refusal = setting.pull("org/name").unwrap_err();
+    assert_eq!((refusal.code(), refusal.findings()[0].what.as_str()), (Code::HubEndpointInvalid, "etag"));
+    assert_eq!(HubName::parse("org/name").unwrap().find_in(&setting.hub.cache), None);
+}
+
+#[test]
+fn a_content_that_was_cut_short_in_the_cache_is_downloaded_again() {
+    let setting = Setting::new();
+    let path = setting.pull("org/name").unwrap().path;
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1000).unwrap();
+    assert_eq!(setting.pull("org/name").unwrap().files[0].received, content().len() as u64);
+    assert_eq!(fs::read(&path).unwrap(), content());
+}
+
+#[test]
+fn a_single_file_of_a_newer_revision_brings_the_others_along() {
+    let setting = Setting::empty();
+    for (name, text) in [("config.json", "{}"), ("model.safetensors", "weights"), ("sub/more.gguf", "more")] {
+        setting.server.file(name, &sha256(text.as_bytes()), text.as_bytes());
+    }
+    setting.pull("org/name").unwrap();
+    let repository = setting.folder.path().join("models--org--name");
+    fs::rename(repository.join("snapshots").join(REVISION), repository.join("snapshots/older")).unwrap();
+    fs::write(repository.join("refs/main"), "older").unwrap();
+    let pulled = setting.pull("org/name:sub/more.gguf").unwrap();
+    assert!(pulled.path.ends_with("sub/more.gguf"));
+    let found = HubName::parse("org/name").unwrap().find_in(&setting.hub.cache).unwrap();
+    assert!(found.ends_with(REVISION));
+    assert_eq!(fs::read(found.join("model.safetensors")).unwrap(), b"weights");
+    assert_eq!(pulled.files.iter().map(|file| file.received).sum::<u64>(), 4);
+}
+
+#[test]
+fn a_hub_that_lives_elsewhere_is_named() {
+    let setting = Setting::new();
+    setting.server.moved("http://elsewhere.example");
+    let refusal = setting.pull("org/name").unwrap_err();
+    assert_eq!(refusal.code(), Code::HubEndpointInvalid);
+    assert!(refusal.to_string().contains("elsewhere.example"), "{refusal}");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use tilewright_model::{Code, Refusal};
 
 use crate::PulledFile;
-use crate::checksum::Checksum;
 use crate::client::{Client, Facts, Trouble};
 use crate::judge::lost;
 use crate::store::{Store, unwritable};
@@ -15,31 +14,33 @@ use crate::store::{Store, unwritable};
 /// Who hears of progress: the file's name, the bytes there are, the bytes in all.
 type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Puts a file into the cache, unless it is there.
+/// Puts a file into the cache, unless it is there in the length that the hub states.
 pub(crate) fn fetch(
     client: &Client,
     store: &Store,
     name: &str,
     progress: Progress<'_>,
 ) -> Result<PulledFile, Refusal> {
-    let pulled = |bytes, received| PulledFile { name: name.to_owned(), bytes, received };
-    if let Ok(there) = fs::metadata(store.file(name)) {
-        return Ok(pulled(there.len(), 0));
-    }
     let url = client.url(&format!("{}/resolve/{}/{name}", store.repository(), store.revision()));
     let facts = client.facts(&url)?;
+    let pulled = |received| PulledFile { name: name.to_owned(), bytes: facts.bytes, received };
+    // Links are followed: a content that was cleared away or cut short is not there.
+    let is_whole = |path: &Path| fs::metadata(path).is_ok_and(|there| there.len() == facts.bytes);
+    if is_whole(&store.file(name)) {
+        return Ok(pulled(0));
+    }
     let blob = store.blob(&facts.etag);
     let mut received = 0;
-    if !blob.exists() {
+    if !is_whole(&blob) {
         let part = Part::open(&blob)?;
         // Whoever had it before may have just finished.
-        if !blob.exists() {
+        if !is_whole(&blob) {
             received = part.complete(client, &url, &facts, &mut |done| progress(name, done, facts.bytes))?;
             part.commit(&url, &facts)?;
         }
     }
     store.link(name, &facts.etag)?;
-    Ok(pulled(facts.bytes, received))
+    Ok(pulled(received))
 }
 
 /// The part of a content that is there, beside its place; one process has it at a time. Other programs that share the cache
@@ -138,9 +139,8 @@ impl Part {
 
     /// Compares the checksum of what is on the disk; then it is whole, else it is deleted.
     fn commit(self, url: &str, facts: &Facts) -> Result<(), Refusal> {
-        let name =
-            Checksum::of(&facts.etag).name(&self.path).map_err(|error| unwritable(&self.path, &error))?;
-        if let Some(name) = name.filter(|name| *name != facts.etag) {
+        let name = facts.checksum.name(&self.path).map_err(|error| unwritable(&self.path, &error))?;
+        if name != facts.etag {
             let _ = fs::remove_file(&self.path);
             return Err(Refusal::new(Code::HubChecksumDiffers, "checksum", &facts.etag, name).at(url));
         }

@@ -7,8 +7,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use sha2::{Digest, Sha256};
+
 /// The revision of every repository.
 pub(crate) const REVISION: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// The name that a hub gives to a large file.
+pub(crate) fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// What happens to one request for the content of a file.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +45,8 @@ struct State {
     asked: Vec<Asked>,
     /// Where contents are redirected to.
     elsewhere: Option<String>,
+    /// Where everything is redirected to.
+    moved: Option<String>,
 }
 
 /// Serves one repository, `org/name`, until the process ends.
@@ -81,6 +90,11 @@ impl Server {
         self.state().elsewhere = Some(address.to_owned());
     }
 
+    /// Redirects every request, as a hub that has moved.
+    pub(crate) fn moved(&self, address: &str) {
+        self.state().moved = Some(address.to_owned());
+    }
+
     /// Every request so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state().asked.clone()
@@ -112,6 +126,9 @@ impl Server {
         let fate = at.filter(|_| asked.method == "GET").map(|at| state.fates.remove(at).1);
         if let Some(Fate::Status(status, error)) = fate {
             return head(status, &format!("x-error-code: {error}\r\nretry-after: 0"), 0);
+        }
+        if let Some(address) = &state.moved {
+            return head(301, &format!("location: {address}{}", asked.path), 0);
         }
         if asked.path == "/api/models/org/name/revision/main" {
             let names = state.files.keys().map(|name| format!("{{\"rfilename\":\"{name}\"}}"));

@@ -8,7 +8,7 @@ use crate::harness::{Outcome, program, root, tilewright_with};
 #[path = "../../../pull/src/tests/server.rs"]
 mod server;
 
-use server::{Fate, Server};
+use server::{Fate, Server, sha256};
 
 const FIXTURE: &str = "crates/model/tests/fixtures/qwen3-tiny";
 
@@ -22,11 +22,8 @@ fn with(server: &Server, home: &Path, args: &[&str]) -> Outcome {
 fn a_model_is_pulled_by_its_name_and_run_by_it() {
     let (server, home) = (Server::start(), tempfile::tempdir().unwrap());
     for name in ["config.json", "model.safetensors"] {
-        server.file(
-            name,
-            name.split('.').next().unwrap(),
-            &fs::read(root().join(FIXTURE).join(name)).unwrap(),
-        );
+        let content = fs::read(root().join(FIXTURE).join(name)).unwrap();
+        server.file(name, &sha256(&content), &content);
     }
     server.fates("model.safetensors", &[Fate::Cut(20_000)]);
     let line = |model| ["run", "-m", model, "--ids", "1,2,3", "--temp", "0", "-n", "8", "--ignore-eos"];
@@ -55,7 +52,8 @@ fn refusals_and_usage_of_pull() {
 #[test]
 fn a_full_disk_is_refused_by_name_and_what_came_is_kept() {
     let (server, home) = (Server::start(), tempfile::tempdir().unwrap());
-    server.file("m.gguf", "content", &vec![1; 100_000]);
+    let content = vec![1; 100_000];
+    server.file("m.gguf", &sha256(&content), &content);
     let mut limited = crate::harness::program_after("ulimit -f 16", &home);
     limited
         .env("HF_ENDPOINT", server.address())

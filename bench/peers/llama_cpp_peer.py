@@ -10,6 +10,7 @@ CACHES = {"f32": 0, "f16": 1, "bf16": 30}  # ggml's numbers of these types
 
 class Engine:
     def __init__(self, request):
+        common.on_processor(request)
         os.environ.setdefault("OMP_NUM_THREADS", str(request["threads"]))
         import llama_cpp as llama
         import numpy as np

@@ -180,4 +180,19 @@ pub trait Resident: Send {
 
     /// Copies the keys (after norm and RoPE) and values of one layer, each `[kv_heads, len, head_dim]`, as f32.
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>);
+
+    /// As [`copy_kv`](Self::copy_kv), of the positions from `from` on alone: `[kv_heads, len - from, head_dim]`.
+    fn copy_kv_from(&self, sequence: Sequence, layer: usize, from: usize) -> (Vec<f32>, Vec<f32>) {
+        let (len, width) = (self.len(sequence), self.config().head_dim);
+        let (keys, values) = self.copy_kv(sequence, layer);
+        let late = |all: Vec<f32>| match from {
+            0 => all,
+            _ => all
+                .chunks_exact((len * width).max(1))
+                .flat_map(|head| head.get(from * width..).unwrap_or_default())
+                .copied()
+                .collect(),
+        };
+        (late(keys), late(values))
+    }
 }

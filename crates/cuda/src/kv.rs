@@ -4,6 +4,8 @@
 //! matrix instructions read it, as the fragments that its matrix instructions take: keys with positions as rows, values
 //! with dims as rows.
 
+use std::ops::Range;
+
 use half::bf16;
 use tilewright_backend::KvFormat;
 use tilewright_model::{Config, Refusal};
@@ -48,36 +50,39 @@ impl KvCache {
         self.buffer.address
     }
 
-    /// Keys and values of a layer, each `[kv_heads, len, head_dim]`.
+    /// Keys and values of some positions of a layer, each `[kv_heads, positions, head_dim]`. Only their blocks are read.
     pub(crate) fn copy(
         &self,
         device: &Device,
         config: &Config,
         layer: usize,
-        len: usize,
+        positions: Range<usize>,
     ) -> Result<(Vec<f32>, Vec<f32>), Refusal> {
         let (dim, heads) = (config.head_dim, config.kv_heads);
         let block = BLOCK * dim;
-        let half = self.blocks * block;
-        let bytes = self.buffer.len() / config.layers;
-        let mut raw = vec![0u8; bytes];
-        device.read(&self.buffer, layer * bytes, &mut raw)?;
-        let value = |at: usize| match self.format {
-            KvFormat::Bf16 => bf16::from_le_bytes([raw[2 * at], raw[2 * at + 1]]).to_f32(),
-            _ => f32::from_le_bytes([raw[4 * at], raw[4 * at + 1], raw[4 * at + 2], raw[4 * at + 3]]),
-        };
-        let read = |values: bool| {
-            let mut out = Vec::with_capacity(heads * len * dim);
-            for head in 0..heads {
-                let base = (2 * head + usize::from(values)) * half;
-                for position in 0..len {
-                    let base = base + position / BLOCK * block;
-                    out.extend((0..dim).map(|d| value(base + self.place(position % BLOCK, d, dim, values))));
-                }
+        let element = if self.format == KvFormat::Bf16 { 2 } else { 4 };
+        let first = positions.start / BLOCK;
+        let mut raw = vec![0u8; (positions.end.div_ceil(BLOCK).saturating_sub(first)) * block * element];
+        let mut read = |head: usize, values: bool| -> Result<Vec<f32>, Refusal> {
+            let half = (2 * (layer * heads + head) + usize::from(values)) * self.blocks + first;
+            device.read(&self.buffer, half * block * element, &mut raw)?;
+            let value = |at: usize| match self.format {
+                KvFormat::Bf16 => bf16::from_le_bytes([raw[2 * at], raw[2 * at + 1]]).to_f32(),
+                _ => f32::from_le_bytes([raw[4 * at], raw[4 * at + 1], raw[4 * at + 2], raw[4 * at + 3]]),
+            };
+            let mut out = Vec::with_capacity(positions.len() * dim);
+            for position in positions.clone() {
+                let base = (position / BLOCK - first) * block;
+                out.extend((0..dim).map(|d| value(base + self.place(position % BLOCK, d, dim, values))));
             }
-            out
+            Ok(out)
         };
-        Ok((read(false), read(true)))
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for head in 0..heads {
+            keys.extend(read(head, false)?);
+            values.extend(read(head, true)?);
+        }
+        Ok((keys, values))
     }
 
     /// Place in a block of element `d` of the position `at`; mirrors `place` of `native/plain.cu`.

@@ -443,9 +443,13 @@ impl Resident for CudaModel {
     }
 
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {
+        self.copy_kv_from(sequence, layer, 0)
+    }
+
+    fn copy_kv_from(&self, sequence: Sequence, layer: usize, from: usize) -> (Vec<f32>, Vec<f32>) {
         match self.sequences.get(&sequence) {
             Some(state) if layer < self.config.layers => {
-                state.cache.copy(&self.device, &self.config, layer, state.len).unwrap_or_default()
+                state.cache.copy(&self.device, &self.config, layer, from..state.len).unwrap_or_default()
             }
             _ => (Vec::new(), Vec::new()),
         }

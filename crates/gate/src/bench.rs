@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use tilewright_backend::{Plan, Resident};
 use tilewright_cpu::simd::Isa;
-use tilewright_model::reference::Reference;
 use tilewright_model::{Checkpoint, Code, Refusal};
 
 use crate::arm::{Ours, Runner};
 use crate::fingerprint::fingerprints;
 use crate::machine::{load, now};
+use crate::oracle::{self, Oracle, Remote};
 use crate::peer::Peer;
 use crate::probe::Limits;
 use crate::report::{
@@ -43,6 +43,8 @@ pub struct Subject<'a> {
     pub plan: Plan,
     /// Which device, and why.
     pub reason: String,
+    /// What takes the place of our own float64 forward, if something does.
+    pub reference: Option<Remote>,
     /// Makes it resident.
     pub open: &'a mut Open<'a>,
 }
@@ -97,10 +99,28 @@ pub fn run(
 ) -> Result<Report, Refusal> {
     let before = fingerprints(subject.folder)?;
     let mut report = blank(&subject, &peers, absent, settings);
-    let reference = validate::reference(subject.checkpoint, &subject.plan)?;
+    let reference: Box<dyn Oracle> = match subject.reference.take() {
+        None => Box::new(validate::reference(subject.checkpoint, &subject.plan)?),
+        Some(remote) => {
+            if report.precision.weights != report.model.stored {
+                let got = format!("{} of {}", report.precision.weights, report.model.stored);
+                return Err(Refusal::new(
+                    Code::RequestInvalid,
+                    "--reference",
+                    "weights as they are stored",
+                    got,
+                ));
+            }
+            report.reference = match phases.first.first() {
+                Some(workload) => Some(oracle::held(&remote, subject.checkpoint, workload)?),
+                None => None,
+            };
+            Box::new(remote)
+        }
+    };
     let mut run =
         Running { report: &mut report, peers, settings, clock: Instant::now(), ours: None, progress };
-    let outcome = run.phases(&mut subject, &reference, phases)?;
+    let outcome = run.phases(&mut subject, &*reference, phases)?;
     report.outcome = outcome;
     let after = fingerprints(subject.folder)?;
     if before != after {
@@ -177,6 +197,7 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
         absent,
         fingerprints: Fingerprints::default(),
         workloads: Vec::new(),
+        reference: None,
         checks: Vec::new(),
         peer_checks: Vec::new(),
         outcome: Outcome::Failed(Failure { workload: String::new(), stage: String::new(), what: Vec::new() }),
@@ -199,7 +220,7 @@ impl Running<'_, '_> {
     fn phases(
         &mut self,
         subject: &mut Subject<'_>,
-        reference: &Reference,
+        reference: &dyn Oracle,
         phases: Phases<'_>,
     ) -> Result<Outcome, Refusal> {
         let before = load();
@@ -241,7 +262,7 @@ impl Running<'_, '_> {
     fn phase(
         &mut self,
         subject: &mut Subject<'_>,
-        reference: &Reference,
+        reference: &dyn Oracle,
         workloads: Vec<Workload>,
         passed: &mut Passed,
     ) -> Result<Option<Failure>, Refusal> {
@@ -268,7 +289,7 @@ impl Running<'_, '_> {
         {
             let ids = &workload.ids[0][..workload.given_ids().min(32)];
             for peer in &mut self.peers {
-                let check = peer.check(ids, &reference.sequence().extend(ids, 1))?;
+                let check = peer.check(ids, &reference.sequence().extend(ids, 1)?)?;
                 let name = peer.name.clone();
                 let (seen, passed) = (check.relative_rms, check.passed());
                 self.report.peer_checks.push(check);

@@ -187,6 +187,19 @@ fn checks(page: &mut String, report: &Report) {
         p.rtol,
         escape(&p.tolerance)
     );
+    if let Some(other) = &report.reference {
+        let _ = writeln!(
+            page,
+            "<p>The reference is a forward in float64 by {} on {}. After {} tokens its logits were within {} of those of \
+             our own, its keys within {} and its values within {}.</p>",
+            escape(&other.version),
+            escape(&other.place),
+            other.tokens,
+            most(vec![other.logits.max_abs]),
+            most(vec![other.keys.max_abs]),
+            most(vec![other.values.max_abs])
+        );
+    }
     for check in &report.peer_checks {
         let _ = writeln!(
             page,

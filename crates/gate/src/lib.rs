@@ -11,6 +11,7 @@ mod fingerprint;
 pub mod kernels;
 pub mod load;
 pub mod machine;
+pub mod oracle;
 pub mod peer;
 mod precision;
 pub mod probe;

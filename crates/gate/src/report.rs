@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use tilewright_model::{Code, Refusal};
 
 pub(crate) use check::rms;
-pub use check::{CacheCheck, Check, Compared, PeerCheck};
+pub use check::{CacheCheck, Check, Compared, OtherReference, PeerCheck};
 pub use facts::{
     Absent, Arm, Ceilings, Fingerprints, Gpu, Machine, Method, ModelFacts, Part, Precision, Software,
 };
@@ -55,6 +55,9 @@ pub struct Report {
     pub fingerprints: Fingerprints,
     /// What was run, in order.
     pub workloads: Vec<Workload>,
+    /// What took the place of our own float64 forward as the reference, if something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<OtherReference>,
     /// What was compared with the reference before anything was timed.
     pub checks: Vec<Check>,
     /// How far the peers' logits are from the reference's, so that a peer that runs another model is noticed.

@@ -55,6 +55,7 @@ impl Small {
             folder: Some(self.folder.path()),
             plan,
             reason: "asked for".to_owned(),
+            reference: None,
             open: &mut open,
         };
         let settings = Settings {

@@ -4,16 +4,18 @@
 //! held, since rounding weights is what those formats are; everything after that is its own.
 
 use std::ops::Range;
+use std::thread::ScopedJoinHandle;
 
 use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
 use tilewright_cpu::matmul::Matrix;
 use tilewright_cpu::pool::Pool;
 use tilewright_cpu::simd::Isa;
 use tilewright_engine::sampling::argmax;
-use tilewright_model::reference::{Reference, ReferenceSequence, top};
+use tilewright_model::reference::{Reference, top};
 use tilewright_model::tolerance::Tolerance;
 use tilewright_model::{Checkpoint, Refusal, StoredType, WeightFormat};
 
+use crate::oracle::{Oracle, Truth};
 use crate::precision::tolerance;
 use crate::report::{CacheCheck, Check, Compared, Point, Precision, Workload, rms};
 
@@ -69,7 +71,7 @@ pub struct Checked {
 /// Sequences of the same ids, which the reference runs once.
 struct Group<'a> {
     ids: &'a [u32],
-    truth: ReferenceSequence<'a>,
+    truth: Box<dyn Truth + 'a>,
     /// The reference's logits of the prompt positions that are compared.
     prompt: Vec<f64>,
     members: Vec<usize>,
@@ -81,7 +83,7 @@ struct Group<'a> {
 /// Whatever the device refuses.
 pub fn validate(
     model: &mut dyn Resident,
-    reference: &Reference,
+    reference: &dyn Oracle,
     precision: &Precision,
     workload: &Workload,
     progress: &mut dyn FnMut(usize, usize),
@@ -100,7 +102,7 @@ pub fn validate(
             None => {
                 let mut truth = reference.sequence();
                 let rows = points.iter().filter(|point| point.position <= start && point.logits).count();
-                let prompt = if start > 0 { truth.extend(&ids[..start], rows) } else { Vec::new() };
+                let prompt = if start > 0 { truth.extend(&ids[..start], rows)? } else { Vec::new() };
                 groups.push(Group { ids, truth, prompt, members: vec![member] });
             }
         }
@@ -137,10 +139,10 @@ pub fn validate(
                 faults.push(format!("{}: sequences of the same ids chose different tokens", workload.name));
                 break;
             }
-            let want = group.truth.extend(&[token], 1);
+            let want = group.truth.extend(&[token], 1)?;
             for &member in &group.members {
                 let got = &logits[member * judge.vocab..][..judge.vocab];
-                let cache = judge.cache(model, sequences[member], &group.truth, point);
+                let cache = judge.cache(model, sequences[member], &*group.truth, point);
                 let check = judge.check(member, point, Some((got, &want)), cache);
                 faults.extend(check.faults());
                 tokens[member] = check.chosen.unwrap_or(0);
@@ -215,7 +217,7 @@ impl Judge<'_> {
             let mut rows = rows.iter();
             for point in waiting.drain(..) {
                 let logits = if point.logits { rows.next().zip(want.next()) } else { None };
-                let cache = self.cache(model, sequence, &group.truth, point);
+                let cache = self.cache(model, sequence, &*group.truth, point);
                 checks.push(self.check(
                     member,
                     point,
@@ -233,30 +235,33 @@ impl Judge<'_> {
         &self,
         model: &dyn Resident,
         sequence: Sequence,
-        truth: &ReferenceSequence<'_>,
+        truth: &dyn Truth,
         point: &Point,
     ) -> Option<CacheCheck> {
         let from = point.cache?;
         let (layers, heads, width) =
             (model.config().layers, model.config().kv_heads, model.config().head_dim);
         let range = from * width..point.position * width;
-        let mut check = CacheCheck { from, keys: Compared::NONE, values: Compared::NONE };
-        for layer in 0..layers {
-            let (keys, values) = model.copy_kv(sequence, layer);
-            let got = |all: &[f32]| -> Vec<f32> {
-                all.chunks_exact(point.position * width)
-                    .flat_map(|head| &head[range.clone()])
-                    .copied()
-                    .collect()
+        let (row, scaled) = (self.tolerance, self.scaled);
+        let compare = |got: Vec<f32>, want: Vec<&[f64]>| {
+            let want: Vec<f64> = want.iter().flat_map(|head| &head[range.clone()]).copied().collect();
+            Compared::of(&got, &want, row, scaled)
+        };
+        // A layer is compared while the next one is copied.
+        let parts = std::thread::scope(|scope| {
+            let of_layer = |layer: usize| {
+                let (keys, values) = model.copy_kv_from(sequence, layer, from);
+                let (want_keys, want_values): (Vec<_>, Vec<_>) =
+                    (0..heads).map(|head| truth.kv(layer, head)).unzip();
+                scope.spawn(move || (compare(keys, want_keys), compare(values, want_values)))
             };
-            let (mut want_keys, mut want_values) = (Vec::new(), Vec::new());
-            for (keys, values) in (0..heads).map(|head| truth.kv(layer, head)) {
-                want_keys.extend_from_slice(&keys[range.clone()]);
-                want_values.extend_from_slice(&values[range.clone()]);
-            }
-            let of = |got: &[f32], want: &[f64]| Compared::of(got, want, self.tolerance, self.scaled);
-            check.keys = check.keys.and(of(&got(&keys), &want_keys));
-            check.values = check.values.and(of(&got(&values), &want_values));
+            let layers: Vec<_> = (0..layers).map(of_layer).collect();
+            layers.into_iter().map(ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
+        });
+        let parts = parts.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let mut check = CacheCheck { from, keys: Compared::NONE, values: Compared::NONE };
+        for (keys, values) in parts {
+            (check.keys, check.values) = (check.keys.and(keys), check.values.and(values));
         }
         Some(check)
     }

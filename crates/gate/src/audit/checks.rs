@@ -1,6 +1,8 @@
 //! The gate: every place that has to be compared was, with every value, and passed.
 
-use crate::report::{Check, Point, Report, Workload};
+use tilewright_model::tolerance::Tolerance;
+
+use crate::report::{Check, OtherReference, Point, Report, Workload};
 
 pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     let mut checks = report.checks.as_slice();
@@ -26,11 +28,26 @@ pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     if !checks.is_empty() {
         faults.push(format!("{} checks belong to no workload", checks.len()));
     }
+    if report.reference.as_ref().is_some_and(|other| !stands(report, other)) {
+        faults.push("the reference was not held to our own forward".to_owned());
+    }
     for peer in &report.peer_checks {
         if !peer.passed() || peer.allowed > crate::peer::ALLOWED_RMS {
             faults.push(format!("{}: its logits are those of another model", peer.arm));
         }
     }
+}
+
+/// Whether another reference was compared with our own in every value and agreed.
+fn stands(report: &Report, other: &OtherReference) -> bool {
+    let (model, row) = (&report.model, Tolerance::REFERENCE);
+    let cache = (other.tokens * model.layers * model.kv_heads * model.head_dim) as u64;
+    other.passed()
+        && other.tokens > 0
+        && other.logits.values == (other.tokens * model.vocab) as u64
+        && [other.keys, other.values].iter().all(|part| part.values == cache)
+        && (other.tolerance.as_str(), other.rtol, other.atol) == (row.name, row.rtol, row.atol)
+        && report.precision.weights == report.model.stored
 }
 
 /// Whether a check is of that place and compared every value there.

@@ -10,11 +10,12 @@ use tilewright_model::{Code, Refusal, embedded_files};
 use super::{Opening, Peer};
 
 /// A Python script of ours, by name, for a peer.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 6] = [
     ("common.py", include_str!("../../../../bench/peers/common.py")),
     ("llama_cpp_peer.py", include_str!("../../../../bench/peers/llama_cpp_peer.py")),
     ("transformers_peer.py", include_str!("../../../../bench/peers/transformers_peer.py")),
     ("mlx_peer.py", include_str!("../../../../bench/peers/mlx_peer.py")),
+    ("torch_reference.py", include_str!("../../../../bench/peers/torch_reference.py")),
     ("write_gguf.py", include_str!("../../../../bench/peers/write_gguf.py")),
 ];
 
@@ -62,14 +63,19 @@ impl PeerChoice {
     /// `peer_unavailable` with what it said; `file_unwritable` when its script cannot be written to the work folder.
     pub fn start(&self, opening: Opening<'_>) -> Result<Peer, Refusal> {
         let mut command = Command::new(&self.program);
-        if let Some(script) = self.script {
-            for (name, text) in SCRIPTS {
-                write(&opening.work.join(name), text.as_bytes())?;
-            }
-            command.arg("-B").arg(opening.work.join(script));
+        if let Some(name) = self.script {
+            command.arg("-B").arg(script(opening.work, name)?);
         }
         Peer::start(self.name, command, opening)
     }
+}
+
+/// Writes our scripts to `work`; the path of the one called `name`.
+pub(crate) fn script(work: &Path, name: &str) -> Result<PathBuf, Refusal> {
+    for (name, text) in SCRIPTS {
+        write(&work.join(name), text.as_bytes())?;
+    }
+    Ok(work.join(name))
 }
 
 /// A folder with the checkpoint's files, for engines that read a folder: `folder` itself, or the model inside the program

@@ -1,9 +1,19 @@
 //! The protocol, spoken by a few lines of shell.
 
+use tilewright_model::Code;
+
 use super::*;
 
 fn opening(folder: &Path) -> Opening<'_> {
-    Opening { model: folder, work: folder, weights: "bf16", kv: "f16", threads: 1, context: 64 }
+    Opening {
+        model: folder,
+        work: folder,
+        device: "cpu",
+        weights: "bf16",
+        kv: "f16",
+        threads: 1,
+        context: 64,
+    }
 }
 
 fn workload() -> Workload {

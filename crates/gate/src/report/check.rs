@@ -18,9 +18,9 @@ pub struct Compared {
 
 impl Compared {
     /// Compares `got` with `want`.
-    pub fn of(got: &[f32], want: &[f64], tolerance: Tolerance, scaled: bool) -> Self {
+    pub fn of<T: Copy + Into<f64>>(got: &[T], want: &[f64], tolerance: Tolerance, scaled: bool) -> Self {
         let unit = if scaled { rms(want) } else { 1.0 };
-        let got: Vec<f64> = got.iter().map(|g| f64::from(*g) / unit).collect();
+        let got: Vec<f64> = got.iter().map(|g| (*g).into() / unit).collect();
         let want: Vec<f64> = want.iter().map(|w| w / unit).collect();
         let values = want.len() as u64;
         match compare(&got, &want, tolerance) {
@@ -52,6 +52,37 @@ impl Compared {
 pub(crate) fn rms(values: &[f64]) -> f64 {
     let mean = values.iter().map(|v| v * v).sum::<f64>() / values.len().max(1) as f64;
     if mean > 0.0 { mean.sqrt() } else { 1.0 }
+}
+
+/// A float64 forward other than our own that took the place of the reference, and how far from ours it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherReference {
+    /// Name and version.
+    pub version: String,
+    /// What it ran on.
+    pub place: String,
+    /// Tokens that both ran.
+    pub tokens: usize,
+    /// Logits after each of them.
+    pub logits: Compared,
+    /// Keys of every layer and KV head.
+    pub keys: Compared,
+    /// Values of every layer and KV head.
+    pub values: Compared,
+    /// The row of the table of tolerances.
+    pub tolerance: String,
+    /// Its allowed share.
+    pub rtol: f64,
+    /// Its allowed error.
+    pub atol: f64,
+}
+
+impl OtherReference {
+    /// Whether it is our own forward but for rounding.
+    pub fn passed(&self) -> bool {
+        [self.logits, self.keys, self.values].iter().all(Compared::passed)
+    }
 }
 
 /// One sequence at one position.

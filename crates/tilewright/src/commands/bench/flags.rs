@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tilewright_gate::oracle::ReferenceChoice;
 use tilewright_gate::peer::PeerChoice;
 
 use crate::flags::{ModelFlags, OutputFlags};
@@ -32,6 +33,10 @@ pub(super) struct RunFlags {
     /// Engine to compare with: llama.cpp, transformers, mlx or candle, with its Python or program after `=`
     #[arg(long, value_name = "PEER", help_heading = "Measurement")]
     pub(super) compare: Vec<PeerChoice>,
+
+    /// Float64 forward to compare with: own, or torch, with its Python after `=`, which is held to our own first
+    #[arg(long, value_name = "FORWARD", default_value_t, help_heading = "Measurement")]
+    pub(super) reference: ReferenceChoice,
 
     /// Do not measure the machine's read bandwidth and multiply-add rate
     #[arg(long, help_heading = "Measurement")]

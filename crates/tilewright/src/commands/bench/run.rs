@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use tilewright_backend::Plan;
 use tilewright_engine::{OpenOptions, Source, open_resident, resolve_plan, user_cache_folder};
 use tilewright_gate::bench::{Phases, Settings, Subject, run};
+use tilewright_gate::oracle::{ReferenceChoice, Remote};
 use tilewright_gate::peer::{Opening, Peer, model_folder};
 use tilewright_gate::programs::{CHUNKS, Common, DOCUMENT};
 use tilewright_gate::report::{Absent, Report, Workload};
@@ -85,8 +87,14 @@ impl Job {
             Source::Embedded => None,
             Source::Path(path) => Some(path.as_path()),
         };
-        let (peers, absent) =
-            self.peers(folder, &plan.weights.to_string(), &plan.kv.to_string(), context, console)?;
+        let (peers, absent) = self.peers(folder, &plan, context, console)?;
+        let reference = match &self.flags.reference {
+            ReferenceChoice::Own => None,
+            ReferenceChoice::Torch(python) => {
+                let work = self.work();
+                Some(Remote::torch(python, &model_folder(folder, &work)?, &work, config)?)
+            }
+        };
         let mut open = |chunk| {
             let options = OpenOptions { prefill_chunk: Some(chunk), ..options.clone() };
             open_resident(device.kind, &self.checkpoint, &options, &mut |_| ())
@@ -97,6 +105,7 @@ impl Job {
             folder,
             plan,
             reason: device.reason.clone(),
+            reference,
             open: &mut open,
         };
         let mut bars = Bars(None);
@@ -116,12 +125,17 @@ impl Job {
         self.flags.name.clone().or(own).unwrap_or_else(|| "a checkpoint".to_owned())
     }
 
+    /// Where peers find what they need.
+    fn work(&self) -> PathBuf {
+        let usual = || user_cache_folder().unwrap_or_else(std::env::temp_dir).join("bench");
+        self.flags.work.clone().unwrap_or_else(usual)
+    }
+
     /// The peers asked for; one that cannot be started is absent, and the report says so.
     fn peers(
         &self,
         folder: Option<&Path>,
-        weights: &str,
-        kv: &str,
+        plan: &Plan,
         context: usize,
         console: &Console,
     ) -> Result<(Vec<Peer>, Vec<Absent>), Refusal> {
@@ -129,11 +143,18 @@ impl Job {
         if self.flags.compare.is_empty() {
             return Ok((peers, absent));
         }
-        let usual = || user_cache_folder().unwrap_or_else(std::env::temp_dir).join("bench");
-        let work = self.flags.work.clone().unwrap_or_else(usual);
+        let work = self.work();
         let model = model_folder(folder, &work)?;
-        let opening =
-            Opening { model: &model, work: &work, weights, kv, threads: self.flags.threads(), context };
+        let (device, weights, kv) = (plan.device.to_string(), plan.weights.to_string(), plan.kv.to_string());
+        let opening = Opening {
+            model: &model,
+            work: &work,
+            device: &device,
+            weights: &weights,
+            kv: &kv,
+            threads: self.flags.threads(),
+            context,
+        };
         for choice in &self.flags.compare {
             match choice.start(opening) {
                 Ok(peer) => {

@@ -72,6 +72,7 @@ class Weights:
         self.maps = [{n: matrix(m, 64) for n, m in layer.items()} for layer in self.layers]
         for layer, maps in zip(self.layers, self.maps):
             dims, strides = [HIDDEN, 8, 2, INTER // 8], [HIDDEN * 2, INTER * HIDDEN * 2, 16 * HIDDEN]
+            maps["wide"] = matrix(layer["gate_up"], 96)
             maps["paired"] = tensor_map(layer["gate_up"].data_ptr(), dims, strides, [64, 8, 2, 4])
         self.norms = 1 + 0.1 * torch.randn(LAYERS * 2 + 1, HIDDEN, device=DEV)
         self.head_norms = 1 + 0.1 * torch.randn(LAYERS, 2, DIM, device=DEV)
@@ -94,7 +95,7 @@ class Prompt:
     def __init__(self, module, weights):
         self.module, self.w = module, weights
         half = lambda *shape: torch.zeros(*shape, dtype=BF16, device=DEV)
-        self.x, self.parts = torch.zeros(MOST, HIDDEN, device=DEV), torch.zeros(4, 1024, HIDDEN, device=DEV)
+        self.x, self.squares = torch.zeros(MOST, HIDDEN, device=DEV), torch.zeros(MOST, HIDDEN // 64, device=DEV)
         self.y, self.q, self.att, self.product = half(MOST, HIDDEN), half(MOST, Q), half(MOST, Q), half(MOST, INTER)
         self.cache = half(LAYERS, KV_HEADS, 2, ROOM // 32, 32 * DIM)
         self.k, self.v = half(KV_HEADS * ROOM, DIM), half(KV_HEADS * ROOM, DIM)
@@ -104,13 +105,15 @@ class Prompt:
     def chunk(self, start, count):
         return table(self.cache, ROOM // 32, start, count, ROOM)
 
-    def norm(self, index, rows, chunk, last=0, splits=0):
-        args = (self.x, self.parts, splits, 1024, self.w.norms[index], self.y, chunk, last)
-        self.module.start("rms_norm", (1 if last else rows,), 128, 0, *args)
+    def residual(self, index):
+        return words(self.x, self.y, self.squares, self.w.norms[index])
+
+    def norm(self, rows, chunk, last=0):
+        self.module.start("rms_norm", (1 if last else rows,), 128, 0, self.residual(2 * LAYERS), chunk, last)
 
     def qkv(self, layer, rows, chunk, stages=3):
         norms = self.w.head_norms[layer]
-        heads = words(0, norms[0], norms[1], self.w.rope, self.q, self.k, self.v, layer)
+        heads = words(self.squares, 0, norms[0], norms[1], self.w.rope, self.q, self.k, self.v, layer)
         args = (self.maps["y"], self.w.maps[layer]["qkv"], heads, chunk, stages)
         self.module.start("multiply_qkv", (-(-rows // 128), QKV // 128), 288, stages * 32768 + 1024, *args)
 
@@ -122,36 +125,42 @@ class Prompt:
         shared = 5 * 128 * DIM * 2 + 1024
         self.module.start("flash", blocks, 128 * (groups + 1), shared, *maps, self.att, chunk, last)
 
-    def add(self, layer, name, rows, chunk, last=0, few=False):
-        source = "att" if name == "o" else "product"
-        blocks = (1 if last else -(-rows // 128), HIDDEN // 128)
-        depth = self.w.layers[layer][name].shape[1]
-        maps = (self.maps[source], self.w.maps[layer][name])
-        if few:
-            args = (*maps, self.parts, chunk, depth, 6, 1024, last)
-            self.module.start("multiply_part", (*blocks, 4), 288, 6 * 32768 + 1024, *args)
+    def add(self, layer, name, rows, chunk, last=0, pair=None):
+        source, index = ("att", 2 * layer + 1) if name == "o" else ("product", 2 * layer + 2)
+        tiles, depth = 1 if last else -(-rows // 128), self.w.layers[layer][name].shape[1]
+        args = (self.maps[source], self.w.maps[layer][name], self.residual(index), chunk, depth)
+        # Columns of a tile that a pair of blocks shares, where there are multiprocessors for all blocks; 0: a block a tile.
+        if pair is None:
+            pair = next((n for n in (64, 128) if tiles * HIDDEN // n * 2 <= 132), 0)
+        if pair:
+            stages = 8 if pair == 64 else 5
+            blocks, shared = (tiles, HIDDEN // pair * 2), stages * (128 + pair) * 128 + 1024
+            self.module.start(f"multiply_pair_{pair}", blocks, 288, shared, *args, stages, last, cluster=(1, 2))
         else:
-            self.module.start("multiply_add", blocks, 288, 6 * 32768 + 1024, *maps, self.x, chunk, depth, 6, last)
+            self.module.start("multiply_add", (tiles, HIDDEN // 128), 288, 6 * 32768 + 1024, *args, 6, last)
 
-    def gate_up(self, layer, rows, chunk, last=0):
-        blocks = (1 if last else -(-rows // 128), INTER // 64)
-        args = (self.maps["y"], self.w.maps[layer]["gate_up"], self.product, chunk, 3, last)
-        self.module.start("multiply_gate_up", blocks, 288, 3 * 32768 + 1024, *args)
+    def gate_up(self, layer, rows, chunk, last=0, wide=None):
+        tiles = 1 if last else -(-rows // 128)
+        wide = tiles * INTER // 64 > 132 >= tiles * INTER // 96 if wide is None else wide
+        args = (self.squares, self.product, chunk)
+        if wide:
+            maps = (self.maps["y"], self.w.maps[layer]["wide"])
+            self.module.start("multiply_gate_up_wide", (tiles, INTER // 96), 288, 5 * 40960 + 1024, *maps, *args, 5, last)
+        else:
+            maps = (self.maps["y"], self.w.maps[layer]["gate_up"])
+            self.module.start("multiply_gate_up", (tiles, INTER // 64), 288, 3 * 32768 + 1024, *maps, *args, 3, last)
 
     def run(self, rows, chunk, tokens):
-        self.module.start("embed", (rows,), 256, 0, tokens, self.w.embedding, self.x, chunk, early=False)
-        few, splits = rows <= 1024, 0
+        args = (tokens, self.w.embedding, self.residual(0), chunk)
+        self.module.start("embed", (rows,), 256, 0, *args, early=False)
         for layer in range(LAYERS):
             last = int(layer + 1 == LAYERS)
-            self.norm(2 * layer, rows, chunk, 0, splits)
             self.qkv(layer, rows, chunk, 6 if rows <= 512 else 3)
             self.flash(rows, chunk, last)
-            splits = 4 if few or last else 0
-            self.add(layer, "o", rows, chunk, last, bool(splits))
-            self.norm(2 * layer + 1, rows, chunk, last, splits)
+            self.add(layer, "o", rows, chunk, last)
             self.gate_up(layer, rows, chunk, last)
-            self.add(layer, "down", rows, chunk, last, bool(splits))
-        self.norm(2 * LAYERS, rows, chunk, 1, splits)
+            self.add(layer, "down", rows, chunk, last)
+        self.norm(rows, chunk, 1)
 
 
 class Batch:
@@ -227,42 +236,52 @@ def size_of(count):
     return 8 if count <= 8 else 16 if count <= 16 else 32
 
 
-def check_prompt(p):
-    w = p.w
-    for name, source in (("o", p.att), ("down", p.product)):
+def check_add(p):
+    w, pieces = p.w, lambda x: (x * x).view(len(x), -1, 64).sum(-1)
+    for name, source, index in (("o", p.att, 1), ("down", p.product, 2)):
         for rows in (1, 63, 64, 65, 511, 513, 2049):
             source.copy_(random(*source.shape, scale=0.5))
-            before, chunk = torch.randn(MOST, HIDDEN, device=DEV), p.chunk(0, rows)
-            p.x.copy_(before)
-            p.x[rows:] = math.nan
-            p.add(0, name, rows, chunk)
+            before, chunk, seen = torch.randn(MOST, HIDDEN, device=DEV), p.chunk(0, rows), None
             want = before[:rows].double() + source[:rows].double() @ w.layers[0][name].double().T
-            whole = p.x[:rows].clone()
-            assert error(whole, want) < 1e-5 and p.x[rows:].isnan().all()
-            p.y.fill_(math.nan)
-            p.norm(0, rows, chunk)
-            normed, y = want * torch.rsqrt((want * want).mean(-1, keepdim=True) + 1e-6) * w.norms[0], p.y[:rows].clone()
-            assert error(y, normed) < 4e-3
-            for last in (0, 1):
-                if rows > 1024 and not last:
-                    continue
-                p.x.copy_(before)
-                p.parts.fill_(math.nan)
-                p.add(0, name, rows, chunk, last, few=True)
-                p.norm(0, rows, chunk, last, 4)
-                first = rows - 1 if last else 0
-                assert torch.equal(p.x[first:rows], whole[first:]) and torch.equal(p.y[first:rows], y[first:])
+            for pair in (0, 64, 128):
+                for last in (0, 1):
+                    p.x.copy_(before)
+                    p.x[rows:] = math.nan
+                    p.y.fill_(math.nan), p.squares.fill_(math.nan)
+                    p.add(0, name, rows, chunk, last, pair)
+                    first = (rows - 1) // 128 * 128 if last else 0
+                    at, exact = slice(first, rows), want[first:]
+                    assert error(p.x[at], exact) < 1e-5 and error(p.squares[at], pieces(exact)) < 1e-5
+                    assert error(p.y[at], exact * w.norms[index]) < 4e-3
+                    for buffer in (p.x, p.y, p.squares):
+                        assert buffer[rows:].isnan().all()
+                    assert torch.equal(p.x[:first], before[:first]) and p.y[:first].isnan().all()
+                    seen = [m[:rows].clone() for m in (p.x, p.y, p.squares)] if seen is None else seen
+                    assert all(torch.equal(m[at], s[at]) for m, s in zip((p.x, p.y, p.squares), seen)), "bits depend on the tile"
+    tokens, chunk = torch.randint(0, VOCAB, (MOST,), device=DEV, dtype=torch.int32), p.chunk(0, 77)
+    for buffer in (p.x, p.y, p.squares):
+        buffer.fill_(math.nan)
+    p.module.start("embed", (128,), 256, 0, tokens, w.embedding, p.residual(3), chunk, early=False)
+    want = w.embedding[tokens[:77].long()].double()
+    assert torch.equal(p.x[:77].double(), want) and error(p.y[:77], want * w.norms[3]) < 4e-3
+    assert error(p.squares[:77], pieces(want)) < 1e-6 and p.x[77:].isnan().all() and p.squares[77:].isnan().all()
+    p.norm(77, chunk)
+    assert error(p.y[:77], want * torch.rsqrt((want * want).mean(-1, keepdim=True) + 1e-6) * w.norms[-1]) < 4e-3
+
+
+def check_prompt(p):
+    w = p.w
     for rows, start in ((1, 0), (65, 37), (513, 600), (250, 48), (2049, 0)):
         p.y.copy_(random(MOST, HIDDEN))
+        p.squares.copy_(torch.rand_like(p.squares) * 99)
         for buffer in (p.q, p.product):
             buffer.fill_(math.nan)
         for buffer in (p.k, p.v, p.cache):
             buffer.zero_()
         chunk, at = p.chunk(start, rows), slice(start, start + rows)
         p.qkv(3, rows, chunk)
-        p.gate_up(3, rows, chunk)
-        out = p.y[:rows].double() @ w.layers[3]["qkv"].double().T
-        q, k, v = out.split([Q, KV, KV], 1)
+        y = p.y[:rows].double() * torch.rsqrt(p.squares[:rows].double().sum(-1, keepdim=True) / HIDDEN + 1e-6)
+        q, k, v = (y @ w.layers[3]["qkv"].double().T).split([Q, KV, KV], 1)
         keys, values = p.k.view(KV_HEADS, ROOM, DIM), p.v.view(KV_HEADS, ROOM, DIM)
         scale = DIM**-0.5 * math.log2(math.e)
         want_q = w.rotated(q.view(rows, HEADS, DIM), w.head_norms[3, 0], at) * scale
@@ -271,8 +290,14 @@ def check_prompt(p):
         assert error(values[:, at].transpose(0, 1), v.view(rows, KV_HEADS, DIM)) < 4e-3
         assert torch.equal(cached(p.cache, 3, 0)[:, at], keys[:, at])
         assert torch.equal(cached(p.cache, 3, 1)[:, at], values[:, at])
-        gate, up = (p.y[:rows].double() @ w.layers[3]["gate_up"].double().T).split(INTER, 1)
-        assert error(p.product[:rows], torch.nn.functional.silu(gate) * up) < 4e-3 and p.product[rows:].isnan().all()
+        gate, up = (y @ w.layers[3]["gate_up"].double().T).split(INTER, 1)
+        products = []
+        for wide in (False, True):
+            p.product.fill_(math.nan)
+            p.gate_up(3, rows, chunk, 0, wide)
+            assert error(p.product[:rows], torch.nn.functional.silu(gate) * up) < 4e-3 and p.product[rows:].isnan().all()
+            products.append(p.product[:rows].clone())
+        assert all(torch.equal(products[0], m) for m in products), "bits depend on the tile"
         copies = p.k.clone(), p.v.clone()
         p.k.zero_(), p.v.zero_()
         p.module.start("recall", (528,), 256, 0, p.chunk(start + rows, 5), p.k, p.v, 3)
@@ -361,19 +386,18 @@ def a_layer(body):
 
 def time_prompts(p):
     tokens = torch.randint(0, VOCAB, (MOST,), device=DEV, dtype=torch.int32)
-    for rows in (512, 2048, 4096):
+    for rows in (512, 1024, 2048, 4096):
         chunk, w = p.chunk(0, rows), p.w.layers
         print("prompt of %d: %.3f ms (%.3f to %.3f)" % (rows, *time_graph(graph(lambda: p.run(rows, chunk, tokens)))))
         y, att, product = p.y[:rows], p.att[:rows], p.product[:rows]
-        few = rows <= 1024
         heads = lambda m: m.view(KV_HEADS, ROOM, DIM)[:, :rows].repeat_interleave(HEADS // KV_HEADS, 0)[None]
         q, k, v = p.q[:rows].view(1, rows, HEADS, DIM).transpose(1, 2), heads(p.k), heads(p.v)
         attention = torch.nn.functional.scaled_dot_product_attention
         pairs = dict(
             qkv=(QKV * HIDDEN, lambda l: p.qkv(l, rows, chunk, 6 if rows <= 512 else 3), lambda l: y @ w[l]["qkv"].T),
-            o=(Q * HIDDEN, lambda l: p.add(l, "o", rows, chunk, 0, few), lambda l: att @ w[l]["o"].T),
+            o=(Q * HIDDEN, lambda l: p.add(l, "o", rows, chunk), lambda l: att @ w[l]["o"].T),
             gate_up=(2 * INTER * HIDDEN, lambda l: p.gate_up(l, rows, chunk), lambda l: y @ w[l]["gate_up"].T),
-            down=(INTER * HIDDEN, lambda l: p.add(l, "down", rows, chunk, 0, few), lambda l: product @ w[l]["down"].T),
+            down=(INTER * HIDDEN, lambda l: p.add(l, "down", rows, chunk), lambda l: product @ w[l]["down"].T),
             attention=(rows * Q, lambda l: p.flash(rows, chunk), lambda l: attention(q, k, v, is_causal=True)),
         )
         for name, (work, ours, theirs) in pairs.items():
@@ -402,7 +426,7 @@ def main():
     module = Module(DEFINES + "".join((NATIVE / name).read_text() for name in TEXTS))
     weights = Weights()
     prompt, batch = Prompt(module, weights), Batch(module, weights)
-    for check, what in ((check_prompt, prompt), (check_flash, prompt), (check_batch, batch)):
+    for check, what in ((check_add, prompt), (check_prompt, prompt), (check_flash, prompt), (check_batch, batch)):
         check(what)
         print(f"{check.__name__}: agrees with float64")
     time_prompts(prompt)

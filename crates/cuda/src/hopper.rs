@@ -60,6 +60,8 @@ pub(crate) struct LayerMaps {
     pub(crate) qkv: TensorMap,
     pub(crate) o: TensorMap,
     pub(crate) gate_up: TensorMap,
+    /// The same in boxes of 96 rows.
+    pub(crate) gate_up_wide: TensorMap,
     /// Gate and up with eight rows of each in turn.
     pub(crate) paired: TensorMap,
     pub(crate) down: TensorMap,
@@ -83,6 +85,7 @@ impl WeightMaps {
                 qkv: map(layer.qkv.address, q + 2 * config.kv_width(), h)?,
                 o: map(layer.o.address, h, q)?,
                 gate_up: map(layer.gate_up.address, 2 * i, h)?,
+                gate_up_wide: matrix(layer.gate_up.address, 2 * i, h, 96)?,
                 paired: tensor_map(layer.gate_up.address, dims, &strides, [DEPTH, 8, 2, 4])
                     .map_err(|e| failed("the map of a matrix", e))?,
                 down: map(layer.down.address, h, i)?,

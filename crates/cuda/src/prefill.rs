@@ -9,18 +9,22 @@ use cudarc::driver::{CudaFunction, CudaModule};
 use tilewright_model::{Config, Refusal};
 
 use crate::device::{Buffer, Device};
-use crate::hopper::{Chunk, LayerMaps, WeightMaps, kernel, matrix};
+use crate::hopper::{Chunk, DEPTH, LayerMaps, WeightMaps, kernel, matrix};
 use crate::raw::launch::Arg;
 use crate::raw::overlap::{Graph, Shape, TensorMap};
 use crate::weights::Weights;
 
 /// Rows and columns of a tile; the rows of a block of attention.
 const TILE: usize = 128;
-/// Parts of the columns that o and down are summed up in.
-const PARTS: usize = 4;
-/// Tiles of o and down up to which each part has a block of its own.
-const FEW_TILES: usize = 66;
-const STAGE: u32 = 32 << 10;
+/// Columns of a sum of squares.
+const PIECE: usize = 64;
+/// Blocks that share a tile of o or down where rows are few.
+const PARTS: usize = 2;
+/// Blocks that run at once with one a multiprocessor.
+const WAVE: usize = 132;
+/// Columns of a tile of gate and up that many, or few, rows are cut into.
+const PLAIN: usize = 128;
+const WIDE: usize = 192;
 const MULTIPLY_THREADS: u32 = 288;
 
 /// Which rows are wanted after the last layer.
@@ -46,17 +50,19 @@ pub(crate) struct Prefill {
     recall: CudaFunction,
     multiply_qkv: CudaFunction,
     multiply_add: CudaFunction,
-    multiply_part: CudaFunction,
+    multiply_pair_64: CudaFunction,
+    multiply_pair_128: CudaFunction,
     multiply_gate_up: CudaFunction,
+    multiply_gate_up_wide: CudaFunction,
     flash: CudaFunction,
     /// The chunk, then its tokens.
     input: Buffer,
     /// The residual stream, f32.
     x: Buffer,
-    /// Partial sums of few rows.
-    parts: Buffer,
-    /// The input of the next product, and after a pass of the head, bf16.
+    /// The residual stream weighed by the next norm's weight, bf16; after a pass normed, for the head.
     pub(crate) y: Buffer,
+    /// Sums of squares of the residual stream, `[rows, pieces]`.
+    squares: Buffer,
     queries: Buffer,
     attended: Buffer,
     product: Buffer,
@@ -99,7 +105,6 @@ impl Prefill {
         let halves = |width: usize| device.zeros(most * width * 2);
         let map = |buffer: &Buffer, width: usize| matrix(buffer.address, most, width, 64);
         let (y, queries, attended, product) = (halves(h)?, halves(q)?, halves(q)?, halves(i)?);
-        let few = (FEW_TILES / h.div_ceil(TILE)).max(1) * TILE;
         let (keys, values) = (device.zeros(0)?, device.zeros(0)?);
         let maps = Maps {
             y: map(&y, h)?,
@@ -113,15 +118,17 @@ impl Prefill {
             embed: kernel(module, "embed", 0)?,
             rms_norm: kernel(module, "rms_norm", 0)?,
             recall: kernel(module, "recall", 0)?,
-            multiply_qkv: kernel(module, "multiply_qkv", ring(6))?,
-            multiply_add: kernel(module, "multiply_add", ring(6))?,
-            multiply_part: kernel(module, "multiply_part", ring(6))?,
-            multiply_gate_up: kernel(module, "multiply_gate_up", ring(6))?,
+            multiply_qkv: kernel(module, "multiply_qkv", ring(PLAIN, 6))?,
+            multiply_add: kernel(module, "multiply_add", ring(PLAIN, 6))?,
+            multiply_pair_64: kernel(module, "multiply_pair_64", ring(64, 8))?,
+            multiply_pair_128: kernel(module, "multiply_pair_128", ring(128, 5))?,
+            multiply_gate_up: kernel(module, "multiply_gate_up", ring(PLAIN, 3))?,
+            multiply_gate_up_wide: kernel(module, "multiply_gate_up_wide", ring(WIDE, 5))?,
             flash: kernel(module, "flash", flash_shared(config))?,
             input: device.zeros(size_of::<Chunk>() + most * 4)?,
             x: device.zeros(most * h * 4)?,
-            parts: device.zeros(PARTS * few * h * 4)?,
             y,
+            squares: device.zeros(most * h.div_ceil(PIECE) * 4)?,
             queries,
             attended,
             product,
@@ -198,18 +205,16 @@ impl Prefill {
         let chunk = Arg::U64(self.input.address);
         let tokens = self.input.address + size_of::<Chunk>() as u64;
         let rows = key.rows as u32;
-        let args = [tokens, weights.embedding.address, self.x.address].map(Arg::U64);
-        device.start(
-            &self.embed,
-            Shape::new((rows, 1, 1), 256, 0),
-            false,
-            &[&args[..], std::slice::from_ref(&chunk)].concat(),
-        )?;
+        let args = [
+            Arg::U64(tokens),
+            Arg::U64(weights.embedding.address),
+            self.residual(config, weights, 0),
+            chunk.clone(),
+        ];
+        device.start(&self.embed, Shape::new((rows, 1, 1), 256, 0), false, &args)?;
         let layers = maps.layers.len();
-        let mut splits = 0;
         for (index, layer) in maps.layers.iter().enumerate() {
             let last = key.wanted == Wanted::Last && index + 1 == layers;
-            self.norm(device, config, weights, 2 * index, splits, (rows, false))?;
             if key.follows {
                 let args = [self.input.address, self.keys.address, self.values.address].map(Arg::U64);
                 let args = [&args[..], &[Arg::U32(index as u32)]].concat();
@@ -226,51 +231,26 @@ impl Prefill {
                 Arg::U32(last.into()),
             ];
             // Blocks of one warpgroup where two would leave multiprocessors without work.
-            let groups = if config.heads as u32 * tiles <= 132 { 1 } else { 2 };
+            let groups = if config.heads * tiles <= WAVE { 1 } else { 2 };
             let tall = if last { 1 } else { tiles * 2 / groups };
-            let threads = 128 * (groups + 1);
-            let shape = Shape::new((config.heads as u32, tall, 1), threads, flash_shared(config));
+            let threads = 128 * (groups as u32 + 1);
+            let shape = Shape::new((config.heads as u32, tall as u32, 1), threads, flash_shared(config));
             device.start(&self.flash, shape, true, &args)?;
-            splits =
-                self.add(device, config, (&self.maps.attended, &layer.o), config.q_width(), (tiles, last))?;
-            self.norm(device, config, weights, 2 * index + 1, splits, (rows, last))?;
-            let args = [
-                Arg::Map(Box::new(self.maps.y)),
-                Arg::Map(Box::new(layer.gate_up)),
-                Arg::U64(self.product.address),
-                chunk.clone(),
-                Arg::U32(3),
-                Arg::U32(last.into()),
-            ];
-            let shape = multiply(tiles, i.div_ceil(64) as u32, 1, 3);
-            device.start(&self.multiply_gate_up, shape, true, &args)?;
-            splits = self.add(device, config, (&self.maps.product, &layer.down), i, (tiles, last))?;
+            let next = self.residual(config, weights, 2 * index + 1);
+            self.add(device, config, (&self.maps.attended, &layer.o, next), config.q_width(), (tiles, last))?;
+            self.gate_up(device, config, layer, (tiles, last))?;
+            let next = self.residual(config, weights, 2 * index + 2);
+            self.add(device, config, (&self.maps.product, &layer.down, next), i, (tiles, last))?;
         }
         let last = key.wanted == Wanted::Last;
-        self.norm(device, config, weights, 2 * layers, splits, (rows, last))
+        let args = [self.residual(config, weights, 2 * layers), chunk, Arg::U32(last.into())];
+        device.start(&self.rms_norm, Shape::new((if last { 1 } else { rows }, 1, 1), 128, 0), true, &args)
     }
 
-    fn norm(
-        &self,
-        device: &Device,
-        config: &Config,
-        weights: &Weights,
-        index: usize,
-        splits: usize,
-        (rows, last): (u32, bool),
-    ) -> Result<(), Refusal> {
-        let weight = weights.norms.address + (index * config.hidden * 4) as u64;
-        let args = [
-            Arg::U64(self.x.address),
-            Arg::U64(self.parts.address),
-            Arg::U32(splits as u32),
-            Arg::U32(self.pitch(config)),
-            Arg::U64(weight),
-            Arg::U64(self.y.address),
-            Arg::U64(self.input.address),
-            Arg::U32(last.into()),
-        ];
-        device.start(&self.rms_norm, Shape::new((if last { 1 } else { rows }, 1, 1), 128, 0), true, &args)
+    /// `Residual` of `native/prefill.cu`, weighed for a norm.
+    fn residual(&self, config: &Config, weights: &Weights, norm: usize) -> Arg {
+        let gain = weights.norms.address + (norm * config.hidden * 4) as u64;
+        Arg::Words(Box::new([self.x.address, self.y.address, self.squares.address, gain]))
     }
 
     fn qkv(
@@ -288,11 +268,13 @@ impl Prefill {
         };
         let bias = weights.layers[index].qkv_bias.as_ref().map_or(0, |b| b.address);
         let (queries, keys, values) = (self.queries.address, self.keys.address, self.values.address);
+        let squares = self.squares.address;
         // `Heads` of `native/prefill.cu`.
-        let heads = [bias, head_norm(0), head_norm(1), self.rope, queries, keys, values, index as u64];
-        let columns = (config.q_width() + 2 * config.kv_width()).div_ceil(TILE) as u32;
+        let heads =
+            [squares, bias, head_norm(0), head_norm(1), self.rope, queries, keys, values, index as u64];
+        let columns = (config.q_width() + 2 * config.kv_width()).div_ceil(PLAIN);
         // Where blocks are few, one a multiprocessor with a longer ring.
-        let stages = if tiles(rows) * columns <= 132 { 6 } else { 3 };
+        let stages = if tiles(rows) * columns <= WAVE { 6 } else { 3 };
         let args = [
             Arg::Map(Box::new(self.maps.y)),
             Arg::Map(Box::new(layer.qkv)),
@@ -300,37 +282,61 @@ impl Prefill {
             Arg::U64(self.input.address),
             Arg::U32(stages),
         ];
-        let shape = multiply(tiles(rows), columns, 1, stages);
+        let shape = multiply((tiles(rows), columns), PLAIN, stages);
         device.start(&self.multiply_qkv, shape, true, &args)
     }
 
-    /// Adds a product to the residual stream; or leaves so many partial sums for the next norm.
+    fn gate_up(
+        &self,
+        device: &Device,
+        config: &Config,
+        layer: &LayerMaps,
+        (tiles, last): (usize, bool),
+    ) -> Result<(), Refusal> {
+        let columns = |tile: usize| (2 * config.intermediate).div_ceil(tile);
+        // Wider tiles where these make one wave of blocks, and others more.
+        let wide = tiles * columns(PLAIN) > WAVE && tiles * columns(WIDE) <= WAVE;
+        let (function, weights, tile, stages) = if wide {
+            (&self.multiply_gate_up_wide, layer.gate_up_wide, WIDE, 5)
+        } else {
+            (&self.multiply_gate_up, layer.gate_up, PLAIN, 3)
+        };
+        let args = [
+            Arg::Map(Box::new(self.maps.y)),
+            Arg::Map(Box::new(weights)),
+            Arg::U64(self.squares.address),
+            Arg::U64(self.product.address),
+            Arg::U64(self.input.address),
+            Arg::U32(stages),
+            Arg::U32(last.into()),
+        ];
+        device.start(function, multiply((tiles, columns(tile)), tile, stages), true, &args)
+    }
+
+    /// Adds a product to the residual stream, which is then weighed for the norm of `next`.
     fn add(
         &self,
         device: &Device,
         config: &Config,
-        (input, weights): (&TensorMap, &TensorMap),
+        (input, weights, next): (&TensorMap, &TensorMap, Arg),
         depth: usize,
-        (tiles, last): (u32, bool),
-    ) -> Result<usize, Refusal> {
-        let columns = config.hidden.div_ceil(TILE) as u32;
-        let few = tiles == 1 || tiles * columns <= FEW_TILES as u32;
-        let out = if few { self.parts.address } else { self.x.address };
-        let mut args = vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), Arg::U64(out)];
-        args.extend([Arg::U64(self.input.address), Arg::U32(depth as u32), Arg::U32(6)]);
-        if few {
-            args.push(Arg::U32(self.pitch(config)));
-        }
+        (tiles, last): (usize, bool),
+    ) -> Result<(), Refusal> {
+        let blocks = |tile: usize| tiles * config.hidden.div_ceil(tile) * PARTS;
+        // Two blocks a tile, and narrower tiles, where there are multiprocessors for them.
+        let (function, tile, parts, stages) = if blocks(64) <= WAVE {
+            (&self.multiply_pair_64, 64, PARTS, 8)
+        } else if blocks(128) <= WAVE {
+            (&self.multiply_pair_128, 128, PARTS, 5)
+        } else {
+            (&self.multiply_add, PLAIN, 1, 6)
+        };
+        let shape = multiply((tiles, config.hidden.div_ceil(tile) * parts), tile, stages);
+        let shape = Shape { cluster: (1, parts as u32), ..shape };
+        let mut args = vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), next];
+        args.extend([Arg::U64(self.input.address), Arg::U32(depth as u32), Arg::U32(stages)]);
         args.push(Arg::U32(last.into()));
-        let (function, parts) =
-            if few { (&self.multiply_part, PARTS as u32) } else { (&self.multiply_add, 1) };
-        device.start(function, multiply(tiles, columns, parts, 6), true, &args)?;
-        Ok(if few { PARTS } else { 0 })
-    }
-
-    /// Rows of a part of the partial sums.
-    fn pitch(&self, config: &Config) -> u32 {
-        (self.parts.len() / (PARTS * config.hidden * 4)) as u32
+        device.start(function, shape, true, &args)
     }
 }
 
@@ -339,13 +345,13 @@ fn bucket(rows: usize) -> usize {
     rows.div_ceil(TILE).next_power_of_two() * TILE
 }
 
-fn tiles(rows: usize) -> u32 {
-    rows.div_ceil(TILE) as u32
+fn tiles(rows: usize) -> usize {
+    rows.div_ceil(TILE)
 }
 
-/// Bytes of a ring of so many stages, aligned.
-fn ring(stages: u32) -> u32 {
-    stages * STAGE + 1024
+/// Bytes of a ring of so many stages for tiles of so many columns, aligned.
+fn ring(columns: usize, stages: u32) -> u32 {
+    stages * ((TILE + columns) as u32 * DEPTH * 2) + 1024
 }
 
 /// Bytes of queries and of two stages of keys and of values, aligned.
@@ -353,6 +359,6 @@ fn flash_shared(config: &Config) -> u32 {
     (5 * TILE * config.head_dim * 2 + 1024) as u32
 }
 
-fn multiply(tiles: u32, columns: u32, parts: u32, stages: u32) -> Shape {
-    Shape::new((tiles, columns, parts), MULTIPLY_THREADS, ring(stages))
+fn multiply((tiles, columns): (usize, usize), tile: usize, stages: u32) -> Shape {
+    Shape::new((tiles as u32, columns as u32, 1), MULTIPLY_THREADS, ring(tile, stages))
 }

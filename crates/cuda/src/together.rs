@@ -35,10 +35,7 @@ pub(crate) fn slots(rows: usize) -> usize {
 
 /// Fragments of weights that wait in a lane's registers at most; what the rows leave room for.
 pub(crate) fn held(rows: usize) -> usize {
-    match rows {
-        0..=8 => 16,
-        _ => 8,
-    }
+    if rows <= 16 { 16 } else { 8 }
 }
 
 /// Bytes of dynamic shared memory of the kernel for so many rows.

@@ -4,7 +4,7 @@
 struct Tile {
     uint4 k[HEAD_DIM / 16], v[HEAD_DIM / 16];
     // Of the next `count` blocks of the ring, at most four, whose keys and values alternate, a warp has half a one: first its keys,
-    // then its values, after which the ring has its room back.
+    // then its values, which it owes the ring from then on.
     __device__ __forceinline__ void take_keys(Ctx& c, u32 count) {
         c.wait(count * 2);
         u32 n = c.warp / 2, at = c.chunk_at(n * 2) + (c.warp & 1) * 4096 + c.lane * 16;
@@ -20,7 +20,7 @@ struct Tile {
 #pragma unroll
             for (int i = 0; i < HEAD_DIM / 16; ++i) seen ^= k[i].w ^ v[i].w;
         }
-        c.release(count * 2, seen);
+        c.owe(count * 2, seen);
     }
 };
 
@@ -153,6 +153,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
         }
     }
     sync_consumers();
+    c.give_back();
     uint4 q[4];
     {
         u32 n = c.lane >> 2, at = saddr(s.q) + (n & 1) * ((HEADS_WIDTH / 2 + 16) * 4) + ((n >> 1) % GQA) * (HEAD_DIM * 2) + (c.lane & 3) * 16;
@@ -171,7 +172,10 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
     }
 #pragma unroll 1
     for (u32 g = 0; g * 4 < mine; ++g) {
-        if (g) load(g);
+        if (g) {
+            load(g);
+            c.give_back();
+        }
         u32 n = g * 4 + c.warp / 2;
         if (n < mine) soft.add(tile, Soft::scores(tile, q), c.lane, (begin + n * stride) * BLOCK_POSITIONS + half * 16, pos);
     }

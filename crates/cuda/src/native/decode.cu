@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
     Stream stream;
     stream.cleared = 0;
     u64* sums = p.link + LINK_SUM + c.member * OUT_ROWS;
@@ -216,6 +216,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 norm_weights(c, g, gw);
                 slab.fetch(c, scales);
                 if (layer) stream.gather<1>(c, odd ^ 1, 1);
+                else c.give_back();
                 c.put_ss(slab.put_stream(c, stream, gw));
                 slab.multiply(c, scales);
                 const float* base = c.settle();
@@ -231,6 +232,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                 attend(c, slab, po, layer, pos, epoch);
                 slab.fetch(c, scales);
                 if (pos > WHOLE * BLOCK_POSITIONS) merge(c, slab, pos, epoch);
+                c.give_back();
                 slab.multiply(c, scales);
                 stream.await_clear(c);
                 const float* base = c.settle();
@@ -268,6 +270,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
                     bool own = c.lane * 4 < width;
                     uint4 v[1] = {};
                     c.poll<1>(p.link + LINK_MID + (c.group * MID_WIDTH + column(c.warp, b * 8, MID_STEPS) + c.lane * 4) / 2, 0, epoch, v, own, 8);
+                    c.give_back();
                     float x[4], by = 0.f;
                     unpack24(v[0].x, v[0].y, x[0], x[1]);
                     unpack24(v[0].z, v[0].w, x[2], x[3]);

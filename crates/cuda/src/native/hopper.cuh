@@ -26,6 +26,15 @@ __device__ __forceinline__ void copy_box(u32 to, const TensorMap& map, u32 bar, 
 __device__ __forceinline__ void copy_box(u32 to, const TensorMap& map, u32 bar, u32 c0, u32 c1, u32 c2, u32 c3) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(&map), "r"(bar), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
 }
+// Of clusters: what a block of it has in shared memory at an address of this block's, and words and arrivals for it.
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+__device__ __forceinline__ u32 peer_address(u32 a, u32 rank) { u32 p; asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(p) : "r"(a), "r"(rank)); return p; }
+__device__ __forceinline__ void peer_put(u32 a, float4 v) { asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(a), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory"); }
+__device__ __forceinline__ void peer_arrive(u32 a) { asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(a) : "memory"); }
+__device__ __forceinline__ void mbar_wait_cluster(u32 a, u32 parity) {
+    asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1; @p bra done; bra again; done: }" ::"r"(a), "r"(parity) : "memory");
+}
 __device__ __forceinline__ void cluster_sync() { asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory"); }
 
 // The kernel after this one may start; what this one needs of the kernel before is there.
@@ -67,6 +76,10 @@ __device__ __forceinline__ void mma64(float (&d)[32], u64 a, u64 b, u32 add) {
 __device__ __forceinline__ void mma64(float (&d)[64], u64 a, u64 b, u32 add) {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 0; }"
                  : F64(d, 0) : "l"(a), "l"(b), "r"(add));
+}
+__device__ __forceinline__ void mma64(float (&d)[96], u64 a, u64 b, u32 add) {
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %98, 0; wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, %96, %97, p, 1, 1, 0, 0; }"
+                 : F64(d, 0), F32(d, 64) : "l"(a), "l"(b), "r"(add));
 }
 // The same, added, with a in registers and columns as the inner dimension of b.
 __device__ __forceinline__ void mma64(float (&d)[32], const u32 (&a)[4], u64 b) {

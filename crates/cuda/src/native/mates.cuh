@@ -117,6 +117,8 @@ __device__ __forceinline__ void attend_rows(Ctx& c, Mates& m, const Together& t,
         u32 left = it.end - it.begin - b, count = left < 4 ? left : 4;
         tile.take_keys(c, count);
         tile.take_values(c, count);
+        // At once: with several rows the ring's room is what copies wait for.
+        c.give_back();
     };
     for (u32 k = 0; k < items; k += AT_ONCE) {
         // The first blocks wait for the query in registers, and the ring has room for more.

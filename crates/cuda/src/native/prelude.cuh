@@ -16,7 +16,7 @@ typedef unsigned char u8;
 #define PRODUCERS 2 // threads that send copies
 #endif
 #ifndef FLY
-#define FLY (HIDDEN > 2560 ? 5 : HIDDEN > 1024 ? 3 : INT8 ? 1 : 2) // copies each has in flight during the layers
+#define FLY (HIDDEN > 2560 ? 5 : HIDDEN > 1024 ? 3 : 2) // copies each has in flight during the layers
 #endif
 #ifndef QK_NORM
 #define QK_NORM 1
@@ -41,7 +41,7 @@ typedef unsigned char u8;
 #define HOLD_MID (HIDDEN > 1024 ? 1200 : INT8 ? 400 : 800)
 #endif
 #ifndef HOLD_SUM
-#define HOLD_SUM (INT8 ? 700 : 1200)
+#define HOLD_SUM (HIDDEN > 1024 ? 1200 : INT8 ? 700 : 900)
 #endif
 #ifndef WHOLE
 #define WHOLE 2     // blocks up to which every worker attends to all positions

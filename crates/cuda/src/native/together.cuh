@@ -161,6 +161,7 @@ template <int TILES, int STEPS> struct Weights {
     uint4 w[UNITS ? UNITS : 1];
     __device__ __forceinline__ void fetch(Ctx& c) {
         if (HELD) c.fetch<UNITS / 2>(w);
+        c.give_back();
     }
     // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH]. `after` is called when the weights
     // are used no more.

@@ -15,6 +15,7 @@ struct Ctx {
     u32 side; // of the alternating buffers
     u32 since; // when this worker last gave something
     u32 tries;
+    u32 owed, seen; // chunks that are in registers and not yet given back, and what was seen of them
     bool gone; // somebody gave up: nothing is waited for any more
     u64 deadline;
     // A warp waits as one. Every wait counts its tries; now and then it looks at the clock and at the word by which others
@@ -49,10 +50,16 @@ struct Ctx {
         slot += count;
         if (slot >= SLOTS) { slot -= SLOTS; phase ^= 1; }
     }
-    // This warp's part of N chunks, into registers; the ring has its room back.
+    // This warp's part of N chunks, into registers. They are given back after the next wait for others: by then the loads have
+    // answered, so nothing waits for them, and the copies that take the room do not meet the words that are waited for.
     template <int N> __device__ __forceinline__ void fetch(uint4* w) {
         wait(N);
-        release(N, load<N>(w));
+        owe(N, load<N>(w));
+    }
+    __device__ __forceinline__ void owe(u32 count, u32 what) { owed = count; seen = what; }
+    __device__ __forceinline__ void give_back() {
+        if (owed) release(owed, seen);
+        owed = 0;
     }
     template <int N> __device__ __forceinline__ u32 load(uint4* w) const {
         u32 seen = 0;
@@ -135,6 +142,7 @@ struct Stream {
 #pragma unroll
             for (int i = 0; i < PAIRS; ++i) ready = ready && added(v[i].y) == KV_HEADS && added(v[i].w) == KV_HEADS;
         } while (c.waiting(ready, where));
+        c.give_back();
 #pragma unroll
         for (int i = 0; i < PAIRS; ++i) {
             x[i * 2] += sum_of((u64)v[i].y << 32 | v[i].x);

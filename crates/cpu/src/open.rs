@@ -2,7 +2,7 @@
 
 use half::f16;
 use tilewright_backend::{KvFormat, Progress, Resident};
-use tilewright_model::{Checkpoint, Refusal, StoredType, WeightFormat};
+use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
 use crate::cache;
 use crate::forward::Decoder;
@@ -13,15 +13,6 @@ use crate::options::CpuOptions;
 use crate::plan::resolve_plan;
 use crate::pool::Pool;
 use crate::resident::CpuModel;
-
-/// The type that stands for how the matrices are stored: one of blocks where there is any, else the embedding's.
-fn stored_type(checkpoint: &Checkpoint) -> StoredType {
-    let parameters = checkpoint.parameters();
-    let mut block = None;
-    let _ =
-        parameters.map(|_, tensor| block = block.or(Some(tensor.stored).filter(|stored| stored.is_block())));
-    block.unwrap_or(parameters.embedding.stored)
-}
 
 /// Makes `checkpoint` resident: resolves the plan, then packs every matrix, or reads what an earlier start packed. What
 /// became of the cache is told in the plan's notes.
@@ -34,7 +25,7 @@ pub fn open(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Box<dyn Resident>, Refusal> {
     let host = Host::detect();
-    let stored = stored_type(checkpoint);
+    let stored = checkpoint.parameters().map(|_, tensor| tensor.stored).standing();
     let mut plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
     let isa = options.isa.unwrap_or(host.isa);
     let pool = Pool::new(plan.threads);

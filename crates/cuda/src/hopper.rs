@@ -32,9 +32,9 @@ pub(crate) struct Chunk {
 pub(crate) fn objection(config: &Config, weights: WeightFormat, kv: KvFormat, gpu: &Gpu) -> Option<String> {
     if gpu.capability != (9, 0) {
         Some("they are made for compute capability 9.0".to_owned())
-    } else if weights == WeightFormat::F32 || kv != KvFormat::Bf16 {
+    } else if matches!(weights, WeightFormat::F32 | WeightFormat::Gguf) || kv != KvFormat::Bf16 {
         // Weights rounded to int8 lie in bf16 for them.
-        Some("they want a KV cache in bf16 and no weights in f32".to_owned())
+        Some("they want a KV cache in bf16 and no weights in f32 or blocks".to_owned())
     } else if !matches!(config.head_dim, 64 | 128) {
         Some("they want a head_dim of 64 or 128".to_owned())
     } else if config.group() * config.head_dim > 1280 {

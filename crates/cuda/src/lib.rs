@@ -12,6 +12,7 @@
 //! Absent on purpose: other devices, sampling, tokens as text.
 
 mod batch;
+mod blocks;
 mod cache;
 mod compile;
 mod decoder;

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use tilewright_backend::{Progress, Resident};
+use tilewright_kernels::Shape;
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
+use crate::blocks::Blocks;
 use crate::compile::compile;
 use crate::decoder::Decoder;
 use crate::device::Device;
 use crate::gpu::find;
 use crate::options::CudaOptions;
-use crate::overlap::Overlap;
+use crate::overlap::{self, Overlap, capacity};
 use crate::plan::{is_hopper, is_overlapping, is_persistent, resolve_plan};
 use crate::resident::CudaModel;
 use crate::rope::RopeTable;
@@ -44,8 +46,8 @@ pub fn open_model(
 ) -> Result<CudaModel, Refusal> {
     let gpu = find(options.ordinal)?;
     let config = checkpoint.config().clone();
-    let stored = checkpoint.parameters().embedding.stored;
-    let mut plan = resolve_plan(&config, stored, options, &gpu)?;
+    let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
+    let mut plan = resolve_plan(&config, &stored, options, &gpu)?;
     let (arch, driver, persistent) = (gpu.arch(), Some(gpu.driver), is_persistent(&plan));
     let text = if is_hopper(&plan) {
         text::hopper(&config)
@@ -65,15 +67,18 @@ pub fn open_model(
         .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
+    let held = overlap::formats(&config, plan.weights, &stored);
     let overlap = match is_overlapping(&plan) {
         true => {
             let formats = (plan.weights, plan.kv, is_hopper(&plan));
-            Some(Overlap::new(&device, &config, &gpu, formats, plan.context, progress)?)
+            Some(Overlap::new(&device, &config, &gpu, formats, held.clone(), plan.context, progress)?)
         }
         false => None,
     };
     let module = device.module(many.cubin)?;
-    let weights = upload(checkpoint, plan.weights, &device, progress)?;
+    let shape = Shape::new(&config, capacity(0, plan.context) as u32);
+    let blocks = (plan.weights == WeightFormat::Gguf).then_some((&shape, &held));
+    let weights = upload(checkpoint, (plan.weights, blocks), &device, progress)?;
     let decoder = match decode {
         Some(kernels) => {
             Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights, int8)?)
@@ -92,7 +97,8 @@ pub fn open_model(
     let rows = if is_hopper(&plan) {
         Rows::Hopper(Box::new(Hopper::new(&device, &module, &config, &weights, &gpu, (most, together))?))
     } else {
-        Rows::Staged(Box::new(Stages::new(&device, &module, &config, most)?))
+        let blocks = blocks.map(|model| Blocks::new(&device, &gpu, model, most, progress)).transpose()?;
+        Rows::Staged(Box::new(Stages::new(&device, &module, &config, most, blocks)?))
     };
     let rope = RopeTable::new(&device)?;
     let sequences = BTreeMap::new();

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use cudarc::driver::CudaFunction;
 use tilewright_backend::{KvFormat, Progress};
-use tilewright_kernels::decode::overlap::{end, fits, lies, step};
+use tilewright_kernels::decode::overlap::{end, fits, lies, step_of};
 use tilewright_kernels::decode::{Layout, Options};
-use tilewright_kernels::{Format, LayerPack, Shape, Tensor};
-use tilewright_model::{Code, Config, Refusal, WeightFormat};
+use tilewright_kernels::{Format, Formats, ModelPack, Shape, Tensor};
+use tilewright_model::{Code, Config, Parameters, Refusal, StoredType, WeightFormat};
 use tilewright_tile::{Kernel, Pipeline, Rejection, Scalar, Verified, emit};
 
 use crate::compile::compile_language;
@@ -34,8 +34,8 @@ pub(crate) fn objection(
 ) -> Option<String> {
     let shape = Shape::new(config, LEAST as u32);
     let options = options(config, weights, kv, hopper);
-    if !matches!(weights, WeightFormat::F32 | WeightFormat::Bf16) {
-        Some("they want weights in f32 or bf16".to_owned())
+    if !matches!(weights, WeightFormat::F32 | WeightFormat::Bf16 | WeightFormat::Gguf) {
+        Some("they want weights in f32 or bf16, or blocks of a GGUF file".to_owned())
     } else if !fits(&shape) || !lies(&shape, options.layout, options.cache) {
         Some("they are made for a residual stream of 7,168 numbers at most".to_owned())
     } else {
@@ -45,15 +45,30 @@ pub(crate) fn objection(
 
 /// How a step is to compute: norms and biases are held in f32 beside every format.
 fn options(config: &Config, weights: WeightFormat, kv: KvFormat, hopper: bool) -> Options {
+    let cache = if kv == KvFormat::Bf16 { Scalar::Bf16 } else { Scalar::F32 };
+    let layout = if hopper { Layout::Fragments } else { Layout::Rows };
+    Options::of(uniform(config, weights), Scalar::F32).vectors(Scalar::F32).cache(cache).layout(layout)
+}
+
+/// The format of all matrices, where it is one.
+fn uniform(config: &Config, weights: WeightFormat) -> Format {
     let fours = [config.hidden, config.q_width(), config.intermediate].iter().all(|n| n.is_multiple_of(4));
-    let format = match weights {
+    match weights {
         WeightFormat::F32 => Format::F32,
         _ if fours => Format::PAIRS,
         _ => Format::BF16,
-    };
-    let cache = if kv == KvFormat::Bf16 { Scalar::Bf16 } else { Scalar::F32 };
-    let layout = if hopper { Layout::Fragments } else { Layout::Rows };
-    Options::of(format, Scalar::F32).vectors(Scalar::F32).cache(cache).layout(layout)
+    }
+}
+
+/// The formats of the matrices of a model whose file stores them as `stored`.
+pub(crate) fn formats(config: &Config, weights: WeightFormat, stored: &Parameters<StoredType>) -> Formats {
+    match weights {
+        WeightFormat::Gguf => Formats::of_stored(stored),
+        _ => {
+            let shape = Shape::new(config, LEAST as u32);
+            Formats::uniform_with(&shape, uniform(config, weights), Scalar::F32)
+        }
+    }
 }
 
 /// Positions of a cache for a sequence of `positions`, in a model that holds `context`.
@@ -65,7 +80,8 @@ pub(crate) fn capacity(positions: usize, context: usize) -> usize {
 pub(crate) struct Overlap {
     shape: Shape,
     options: Options,
-    pack: LayerPack,
+    formats: Formats,
+    packs: ModelPack,
     gpu: Gpu,
     /// By text.
     functions: BTreeMap<String, CudaFunction>,
@@ -96,6 +112,7 @@ impl Overlap {
         config: &Config,
         gpu: &Gpu,
         (weights, kv, hopper): (WeightFormat, KvFormat, bool),
+        formats: Formats,
         context: usize,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Refusal> {
@@ -106,7 +123,8 @@ impl Overlap {
         let mut overlap = Self {
             shape,
             options,
-            pack: LayerPack::with_vectors(&shape, options.weights, options.vectors),
+            packs: ModelPack::new(&shape, &formats),
+            formats,
             gpu: gpu.clone(),
             functions: BTreeMap::new(),
             halves: BTreeMap::new(),
@@ -130,7 +148,7 @@ impl Overlap {
         if self.halves.contains_key(&shape.capacity) {
             return Ok(());
         }
-        let first = self.half(device, step("step", &shape, &self.options), progress)?;
+        let first = self.half(device, step_of("step", &shape, &self.options, &self.formats), progress)?;
         let second = self.half(device, end("end", &shape, &self.options), progress)?;
         self.halves.insert(shape.capacity, [first, second]);
         Ok(())
@@ -179,7 +197,8 @@ impl Overlap {
             "head" => Some(weights.head() + at),
             "final_norm" => Some(self.norm(weights, 2 * weights.layers.len()) + at),
             "layers" => {
-                self.pack.tensor_at(at).and_then(|(layer, tensor)| self.tensor(weights, layer, tensor))
+                let found = self.packs.tensor_at(at);
+                found.and_then(|(layer, tensor, within)| Some(self.tensor(weights, layer, tensor)? + within))
             }
             _ => self.own.get(resource).map(|buffer| buffer.address + at),
         };
@@ -245,7 +264,7 @@ impl Overlap {
 }
 
 /// The function of a kernel, compiled unless its text was.
-fn compiled(
+pub(crate) fn compiled(
     device: &Device,
     gpu: &Gpu,
     functions: &mut BTreeMap<String, CudaFunction>,

@@ -1,7 +1,9 @@
 //! What will be done, decided from facts alone.
 
 use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
-use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
+use tilewright_kernels::layout::Slot;
+use tilewright_kernels::{Format, Formats, ModelPack, Shape};
+use tilewright_model::{Code, Config, Finding, Parameters, Refusal, StoredType, WeightFormat};
 
 use crate::gpu::Gpu;
 use crate::hopper;
@@ -23,19 +25,32 @@ const RESERVE: u64 = 1 << 30;
 /// `out_of_memory`, with the numbers, when weights and the context asked for do not fit the GPU.
 pub fn resolve_plan(
     config: &Config,
-    stored: StoredType,
+    stored: &Parameters<StoredType>,
     options: &CudaOptions,
     gpu: &Gpu,
 ) -> Result<Plan, Refusal> {
-    check(config, options)?;
-    let weights = options.weights.unwrap_or(match stored {
+    let standing = stored.standing();
+    check(config, standing, options)?;
+    let weights = options.weights.unwrap_or(match standing {
         StoredType::Bf16 => WeightFormat::Bf16,
         _ => WeightFormat::F32,
     });
     let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =
         vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
-    let sizes = Sizes::of(config, weights, kv);
+    let blocks = (weights == WeightFormat::Gguf).then(|| Formats::of_stored(stored));
+    let sizes = Sizes::of(config, weights, blocks.as_ref(), kv);
+    if standing.is_block() && options.weights.is_none() {
+        notes.push(format!(
+            "weights widened to f32 from {standing}; gguf computes on them as they are stored"
+        ));
+    }
+    if let Some(formats) = &blocks {
+        let held = |(format, bytes): (Format, u64)| format!("{} ({bytes} bytes)", format.name());
+        let held: Vec<_> = formats.bytes(&Shape::new(config, 512)).into_iter().map(held).collect();
+        notes.push(format!("matrices computed on as the file stores them: {}", held.join(", ")));
+        notes.extend(formats.rounded(stored));
+    }
     let int8 = weights == WeightFormat::Int8;
     let wanted = options.context.unwrap_or(config.max_positions);
     let least = options.context.unwrap_or(wanted.min(512)) as u64;
@@ -150,12 +165,16 @@ fn refuse_int8(weights: WeightFormat, reason: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses every option that cannot be honoured at once.
-fn check(config: &Config, options: &CudaOptions) -> Result<(), Refusal> {
+fn check(config: &Config, stored: StoredType, options: &CudaOptions) -> Result<(), Refusal> {
     let mut findings = Vec::new();
-    if let Some(format) =
-        options.weights.filter(|w| !matches!(w, WeightFormat::F32 | WeightFormat::Bf16 | WeightFormat::Int8))
-    {
-        findings.push(Finding::new("weights", "f32, bf16 or int8 on this device", format));
+    let is_held = |format: &WeightFormat| match format {
+        WeightFormat::F32 | WeightFormat::Bf16 | WeightFormat::Int8 => true,
+        WeightFormat::Gguf => stored.is_block(),
+        WeightFormat::F16 | WeightFormat::Int4 => false,
+    };
+    if let Some(format) = options.weights.filter(|format| !is_held(format)) {
+        let expected = "f32, bf16 or int8 on this device, or gguf where that is how they are stored";
+        findings.push(Finding::new("weights", expected, format));
     }
     if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::Bf16)) {
         findings.push(Finding::new("KV cache", "f32 or bf16 on this device", format));
@@ -183,7 +202,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(config: &Config, weights: WeightFormat, kv: KvFormat) -> Self {
+    fn of(config: &Config, weights: WeightFormat, blocks: Option<&Formats>, kv: KvFormat) -> Self {
         let element = if weights == WeightFormat::F32 { 4 } else { 2 };
         let cached = if kv == KvFormat::Bf16 { 2 } else { 4 };
         let (q, kv_width, h) = (config.q_width(), config.kv_width(), config.hidden);
@@ -191,16 +210,20 @@ impl Sizes {
         let vectors = 2 * h
             + if config.qk_norm { 2 * config.head_dim } else { 0 }
             + if config.qkv_bias { q + 2 * kv_width } else { 0 };
+        let kv = (2 * config.layers * kv_width * cached) as u64;
+        if let Some(formats) = blocks {
+            let shape = Shape::new(config, 512);
+            let matrix = |format| Slot::of_matrix([shape.vocab, shape.hidden], format).end();
+            let per_token = ModelPack::new(&shape, formats).bytes() + 4 * h as u64 + matrix(formats.head());
+            let embedding = if config.tied { 0 } else { matrix(formats.embedding()) };
+            return Self { weights: per_token + embedding, per_token, kv };
+        }
         let head = (config.vocab * h * element) as u64;
         let held = (config.layers * (layer * element + 4 * vectors) + 4 * h) as u64 + head;
         // Eight bits are read as such, with a bf16 scale for 128 of them.
         let matrices = (config.layers * layer + config.vocab * h) as u64;
         let saved = if weights == WeightFormat::Int8 { matrices - matrices / 64 } else { 0 };
-        Self {
-            weights: held + if config.tied { 0 } else { head },
-            per_token: held - saved,
-            kv: (2 * config.layers * kv_width * cached) as u64,
-        }
+        Self { weights: held + if config.tied { 0 } else { head }, per_token: held - saved, kv }
     }
 }
 

@@ -1,11 +1,14 @@
-//! The plain path: rows through the decoder, one kernel a stage.
+//! The plain path: rows through the decoder, one kernel a stage. Products with blocks of a GGUF file are kernels of the
+//! language.
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaModule};
 use tilewright_backend::Cancel;
+use tilewright_kernels::prefill::tiers::Role;
 use tilewright_model::{Code, Config, Refusal};
 
+use crate::blocks::Blocks;
 use crate::device::{Buffer, Device, function};
 use crate::raw::launch::{Arg, Grid};
 use crate::weights::Weights;
@@ -42,6 +45,8 @@ pub(crate) struct Stages {
     rotate: CudaFunction,
     attend: CudaFunction,
     swiglu: CudaFunction,
+    /// What embeds and multiplies where matrices are held as blocks.
+    blocks: Option<Blocks>,
     /// Most rows of a pass.
     most: usize,
     tokens: Buffer,
@@ -63,6 +68,7 @@ impl Stages {
         module: &Arc<CudaModule>,
         config: &Config,
         most: usize,
+        blocks: Option<Blocks>,
     ) -> Result<Self, Refusal> {
         let rows = |width: usize| device.zeros(most * width * 4);
         Ok(Self {
@@ -72,6 +78,7 @@ impl Stages {
             rotate: function(module, "rotate")?,
             attend: function(module, "attend")?,
             swiglu: function(module, "swiglu")?,
+            blocks,
             most,
             tokens: rows(1)?,
             rows: device.zeros(most * size_of::<Row>())?,
@@ -107,8 +114,15 @@ impl Stages {
         let count = rows.len() as u32;
         device.write(&mut self.tokens, 0, bytemuck::cast_slice(tokens))?;
         device.write(&mut self.rows, 0, bytemuck::cast_slice(rows))?;
-        let embed = [self.tokens.address, weights.embedding.address, self.x.address].map(Arg::U64);
-        device.launch(&self.embed, grid(count, 1, 256), &embed)?;
+        let Self { tokens, x, .. } = self;
+        let (tokens, x) = (tokens.address, x.address);
+        match &mut self.blocks {
+            Some(blocks) => blocks.embed(device, weights.embedding.address, [tokens, x], count)?,
+            None => {
+                let embed = [tokens, weights.embedding.address, x].map(Arg::U64);
+                device.launch(&self.embed, grid(count, 1, 256), &embed)?;
+            }
+        }
         let (h, q, kv, i) = (config.hidden, config.q_width(), config.kv_width(), config.intermediate);
         for (index, layer) in weights.layers.iter().enumerate() {
             if cancel.is_cancelled() {
@@ -123,7 +137,16 @@ impl Stages {
             };
             let number = Arg::U32(index as u32);
             self.norm(device, &self.x, norm(0), count)?;
-            self.multiply(device, layer.qkv.address, &self.y, &self.qkv, (count, h, q + 2 * kv), false)?;
+            let product = |role, w: &Buffer, x: &Buffer, y: &Buffer, columns, outputs| match &self.blocks {
+                Some(blocks) => {
+                    blocks.multiply(device, (index, role), w.address, [x.address, y.address], count)
+                }
+                None => {
+                    let add = matches!(role, Role::Output | Role::Down);
+                    self.multiply(device, w.address, x, y, (count, columns, outputs), add)
+                }
+            };
+            product(Role::Qkv, &layer.qkv, &self.y, &self.qkv, h, q + 2 * kv)?;
             let bias = layer.qkv_bias.as_ref().map_or(0, |b| b.address);
             let mut args: Vec<Arg> =
                 [self.qkv.address, bias, head_norm(0), head_norm(1), rope, self.rows.address]
@@ -136,14 +159,18 @@ impl Stages {
                 [self.qkv.address, self.attended.address, self.rows.address].map(Arg::U64).into();
             args.push(number);
             device.launch(&self.attend, grid(count, config.heads as u32, 128), &args)?;
-            self.multiply(device, layer.o.address, &self.attended, &self.x, (count, q, h), true)?;
+            product(Role::Output, &layer.o, &self.attended, &self.x, q, h)?;
             self.norm(device, &self.x, norm(1), count)?;
-            self.multiply(device, layer.gate_up.address, &self.y, &self.gate_up, (count, h, 2 * i), false)?;
-            let mut args: Vec<Arg> = [self.gate_up.address, self.product.address].map(Arg::U64).into();
-            args.extend([Arg::U32(i as u32), Arg::U32(count)]);
-            let elements = count as usize * i;
-            device.launch(&self.swiglu, grid(elements.div_ceil(256) as u32, 1, 256), &args)?;
-            self.multiply(device, layer.down.address, &self.product, &self.x, (count, i, h), true)?;
+            if self.blocks.is_some() {
+                product(Role::GateUp, &layer.gate_up, &self.y, &self.product, h, i)?;
+            } else {
+                product(Role::GateUp, &layer.gate_up, &self.y, &self.gate_up, h, 2 * i)?;
+                let mut args: Vec<Arg> = [self.gate_up.address, self.product.address].map(Arg::U64).into();
+                args.extend([Arg::U32(i as u32), Arg::U32(count)]);
+                let elements = count as usize * i;
+                device.launch(&self.swiglu, grid(elements.div_ceil(256) as u32, 1, 256), &args)?;
+            }
+            product(Role::Down, &layer.down, &self.product, &self.x, i, h)?;
         }
         Ok(())
     }
@@ -158,8 +185,16 @@ impl Stages {
         out: &mut [f32],
     ) -> Result<(), Refusal> {
         self.finish(device, config, weights, (first, count))?;
-        let shape = (count as u32, config.hidden, config.vocab);
-        self.multiply(device, weights.head(), &self.y, &self.logits, shape, false)?;
+        match &self.blocks {
+            Some(blocks) => {
+                let places = [self.y.address, self.logits.address];
+                blocks.vocabulary(device, weights.head(), places, count as u64)?;
+            }
+            None => {
+                let shape = (count as u32, config.hidden, config.vocab);
+                self.multiply(device, weights.head(), &self.y, &self.logits, shape, false)?;
+            }
+        }
         device.read(&self.logits, 0, bytemuck::cast_slice_mut(out))
     }
 

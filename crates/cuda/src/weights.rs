@@ -1,10 +1,13 @@
 //! From a checkpoint to matrices on the GPU.
 //!
 //! Matrices that read the same input are one matrix, their rows one after the other. Rows go through a buffer of bounded
-//! size; those stored as they are held are copied from the file's mapping.
+//! size; those stored as they are held are copied from the file's mapping. GGUF's blocks are held in planes of their
+//! numbers, as kernels of the language read them.
 
 use half::bf16;
 use tilewright_backend::{Progress, Stage};
+use tilewright_kernels::layout::{self, Piece};
+use tilewright_kernels::{Formats, ModelPack, Shape, host};
 use tilewright_model::{Checkpoint, Refusal, StoredType, Tensor, WeightFormat};
 
 use crate::device::{Buffer, Device};
@@ -46,17 +49,21 @@ impl Weights {
     }
 }
 
-/// Brings every matrix of `checkpoint` to the GPU.
+/// Brings every matrix of `checkpoint` to the GPU, where there are `blocks` as their formats say.
 ///
 /// # Errors
 /// `non_finite_weight`, `out_of_memory`, `device_failed`.
 pub(crate) fn upload(
     checkpoint: &Checkpoint,
-    format: WeightFormat,
+    (format, blocks): (WeightFormat, Option<(&Shape, &Formats)>),
     device: &Device,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Weights, Refusal> {
     let parameters = checkpoint.parameters();
+    let packs = blocks.map(|(shape, formats)| ModelPack::new(shape, formats));
+    let vocabulary = |format: fn(&Formats) -> tilewright_kernels::Format| {
+        blocks.map(|(shape, formats)| Piece::whole([shape.vocab, shape.hidden], format(formats)))
+    };
     let mut loader = Loader { checkpoint, format, device, progress, done: 0, total: 0 };
     let _ = parameters.try_map(|_, t| {
         loader.total += t.bytes.len() as u64;
@@ -64,7 +71,8 @@ pub(crate) fn upload(
     });
     loader.report();
     let (mut layers, mut norms, mut head_norms) = (Vec::new(), Vec::new(), Vec::new());
-    for layer in &parameters.layers {
+    for (n, layer) in (0..).zip(&parameters.layers) {
+        let pieces = |tensor| packs.as_ref().map(|packs| packs.layer(n).1.pieces(tensor));
         norms.extend(loader.vector(&layer.input_norm)?);
         norms.extend(loader.vector(&layer.post_norm)?);
         for norm in [&layer.q_norm, &layer.k_norm].into_iter().flatten() {
@@ -78,16 +86,18 @@ pub(crate) fn upload(
             _ => None,
         };
         layers.push(Layer {
-            qkv: loader.matrix(&[&layer.q, &layer.k, &layer.v])?,
+            qkv: loader.matrix(&[&layer.q, &layer.k, &layer.v], pieces(layout::Tensor::Qkv))?,
             qkv_bias,
-            o: loader.matrix(&[&layer.o])?,
-            gate_up: loader.matrix(&[&layer.gate, &layer.up])?,
-            down: loader.matrix(&[&layer.down])?,
+            o: loader.matrix(&[&layer.o], pieces(layout::Tensor::Output))?,
+            gate_up: loader.matrix(&[&layer.gate, &layer.up], pieces(layout::Tensor::GateUp))?,
+            down: loader.matrix(&[&layer.down], pieces(layout::Tensor::Down))?,
         });
     }
     norms.extend(loader.vector(&parameters.final_norm)?);
-    let embedding = loader.matrix(&[&parameters.embedding])?;
-    let head = parameters.head.as_ref().map(|head| loader.matrix(&[head])).transpose()?;
+    let (first, last) = (vocabulary(Formats::embedding), vocabulary(Formats::head));
+    let (first, last) = (first.as_ref().map(std::slice::from_ref), last.as_ref().map(std::slice::from_ref));
+    let embedding = loader.matrix(&[&parameters.embedding], first)?;
+    let head = parameters.head.as_ref().map(|head| loader.matrix(&[head], last)).transpose()?;
     let head_norms =
         (!head_norms.is_empty()).then(|| device.upload(bytemuck::cast_slice(&head_norms))).transpose()?;
     let norms = device.upload(bytemuck::cast_slice(&norms))?;
@@ -122,8 +132,17 @@ impl Loader<'_> {
         Ok(vector)
     }
 
-    /// One matrix of the rows of all `tensors`.
-    fn matrix(&mut self, tensors: &[&Tensor<'_>]) -> Result<Buffer, Refusal> {
+    /// One matrix of the rows of all `tensors`, in `pieces` of several formats where there are such.
+    fn matrix(&mut self, tensors: &[&Tensor<'_>], pieces: Option<&[Piece]>) -> Result<Buffer, Refusal> {
+        if let Some(pieces) = pieces {
+            let bytes = host::matrix(pieces, tensors, &mut |tensor: &Tensor<'_>| tensor.to_f32())?;
+            let buffer = self.device.upload(&bytes)?;
+            for tensor in tensors {
+                self.checkpoint.release(tensor.bytes);
+                self.count(tensor.bytes.len());
+            }
+            return Ok(buffer);
+        }
         let element = if self.format == WeightFormat::F32 { 4 } else { 2 };
         let elements: usize = tensors.iter().map(|t| t.elements()).sum();
         let mut buffer = self.device.zeros(elements * element)?;

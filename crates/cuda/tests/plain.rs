@@ -7,6 +7,8 @@
     reason = "a failure here is a failed test; what is skipped is said"
 )]
 
+#[path = "plain/blocks.rs"]
+mod blocks;
 mod common;
 
 use common::{FIXTURES, argmax, fixture, ids, prefill_all, present, resident, seeded};

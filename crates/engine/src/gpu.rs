@@ -4,7 +4,7 @@
 mod present {
     use tilewright_backend::{Plan, Progress, Resident};
     use tilewright_cuda::{Compiler, CudaOptions};
-    use tilewright_model::{Checkpoint, Config, Refusal, StoredType};
+    use tilewright_model::{Checkpoint, Config, Parameters, Refusal, StoredType};
 
     use crate::OpenOptions;
 
@@ -29,7 +29,7 @@ mod present {
     pub(crate) fn resolve_plan(
         n: usize,
         config: &Config,
-        stored: StoredType,
+        stored: &Parameters<StoredType>,
         open: &OpenOptions,
     ) -> Result<Plan, Refusal> {
         tilewright_cuda::resolve_plan(config, stored, &options(n, open), &tilewright_cuda::find(n)?)
@@ -48,7 +48,7 @@ mod present {
 #[cfg(not(feature = "cuda"))]
 mod absent {
     use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
-    use tilewright_model::{Checkpoint, Code, Config, Refusal, StoredType};
+    use tilewright_model::{Checkpoint, Code, Config, Parameters, Refusal, StoredType};
 
     use crate::OpenOptions;
 
@@ -64,7 +64,7 @@ mod absent {
     pub(crate) fn resolve_plan(
         n: usize,
         _: &Config,
-        _: StoredType,
+        _: &Parameters<StoredType>,
         _: &OpenOptions,
     ) -> Result<Plan, Refusal> {
         Err(refusal(n))

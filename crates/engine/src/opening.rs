@@ -5,23 +5,28 @@ use std::time::Instant;
 
 use tilewright_backend::{Cancel, DeviceKind, Plan, Progress, Resident};
 use tilewright_cpu::{CpuOptions, Host};
-use tilewright_model::{Checkpoint, Code, Config, Refusal, StoredType, Tokenizer};
+use tilewright_model::{Checkpoint, Code, Config, Parameters, Refusal, StoredType, Tokenizer};
 
 use crate::text::no_tokenizer;
 use crate::{Cache, Engine, EngineParts, OpenOptions, Source, gpu, staged};
 
-/// What opening would decide, from facts alone: no weights are read and nothing is put on a device.
+/// What opening would decide, from facts alone: no weights are read and nothing is put on a device. `stored` says how each
+/// tensor is stored.
 ///
 /// # Errors
 /// `device_option_invalid`, `out_of_memory`, or why the device asked for cannot be used.
-pub fn resolve_plan(config: &Config, stored: StoredType, options: &OpenOptions) -> Result<Plan, Refusal> {
+pub fn resolve_plan(
+    config: &Config,
+    stored: &Parameters<StoredType>,
+    options: &OpenOptions,
+) -> Result<Plan, Refusal> {
     let kind = options.choose_device()?.kind;
     staged::check(kind, options)?;
     match kind {
         DeviceKind::Cuda(n) => gpu::resolve_plan(n, config, stored, options),
         DeviceKind::Metal | DeviceKind::Shim => staged::resolve_plan(kind, config, stored, options),
         DeviceKind::Cpu => {
-            tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
+            tilewright_cpu::resolve_plan(config, stored.standing(), &cpu_options(options), &Host::detect())
         }
     }
 }

@@ -28,7 +28,7 @@ mod present {
 
     use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
     use tilewright_metal::{MetalOptions, Target};
-    use tilewright_model::{Checkpoint, Config, Refusal, StoredType};
+    use tilewright_model::{Checkpoint, Config, Parameters, Refusal, StoredType};
 
     use crate::{Cache, OpenOptions, user_cache_folder};
 
@@ -68,7 +68,7 @@ mod present {
     pub(crate) fn resolve_plan(
         kind: DeviceKind,
         config: &Config,
-        stored: StoredType,
+        stored: &Parameters<StoredType>,
         options: &OpenOptions,
     ) -> Result<Plan, Refusal> {
         let facts = with(kind, options, tilewright_metal::find)?;
@@ -90,7 +90,7 @@ mod present {
 #[cfg(not(feature = "metal"))]
 mod absent {
     use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
-    use tilewright_model::{Checkpoint, Code, Config, Refusal, StoredType};
+    use tilewright_model::{Checkpoint, Code, Config, Parameters, Refusal, StoredType};
 
     use crate::OpenOptions;
 
@@ -106,7 +106,7 @@ mod absent {
     pub(crate) fn resolve_plan(
         kind: DeviceKind,
         _: &Config,
-        _: StoredType,
+        _: &Parameters<StoredType>,
         _: &OpenOptions,
     ) -> Result<Plan, Refusal> {
         Err(refusal(kind))

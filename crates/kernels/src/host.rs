@@ -2,6 +2,7 @@
 //!
 //! Nothing else of the model is computed on the host (A11). The functions take and give plain bytes and numbers.
 
+mod blocks;
 mod quantise;
 #[cfg(test)]
 mod tests;
@@ -9,82 +10,126 @@ mod tests;
 use std::collections::BTreeMap;
 
 use half::{bf16, f16};
-use tilewright_model::{LayerParameters, Parameters, Refusal, Rope};
+use tilewright_model::{LayerParameters, Parameters, Refusal, Rope, Tensor};
 use tilewright_tile::Scalar;
 
 use crate::format::Format;
-use crate::layout::{LayerPack, Slot, Tensor};
+use crate::formats::Formats;
+use crate::layout::{self, ModelPack, Piece, Slot};
 use crate::shape::Shape;
+use blocks::Planes;
 
 /// The resources `embedding`, `layers`, `final_norm` and (untied) `head`, each with its bytes.
 ///
-/// `Format::Pairs` takes the upper halves of the numbers; [`lossless::check`](crate::lossless::check) tells whether
-/// that loses anything. Peak memory is that of the result and of one layer in f32.
+/// Blocks whose format keeps them are taken as they are stored. Of everything else `numbers` gives the numbers, in row-major
+/// order. `Format::Pairs` takes their upper halves; [`lossless::check`](crate::lossless::check) tells whether that loses
+/// anything. Peak memory is that of the result and of one layer in f32.
 ///
 /// # Errors
-/// What `tensor` gives when asked for a tensor's numbers, in row-major order.
-pub fn weights<T>(
-    parameters: &Parameters<T>,
+/// What `numbers` gives; `non_finite_weight`.
+pub fn weights(
+    parameters: &Parameters<Tensor<'_>>,
     shape: &Shape,
-    format: Format,
-    mut tensor: impl FnMut(&T) -> Result<Vec<f32>, Refusal>,
+    formats: &Formats,
+    mut numbers: impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
 ) -> Result<BTreeMap<&'static str, Vec<u8>>, Refusal> {
     let vocabulary = [shape.vocab, shape.hidden];
-    let slot = Slot::of_matrix(vocabulary, format);
-    let alone = |numbers: &[f32]| {
-        let mut bytes = vec![0; slot.end() as usize];
-        put(&mut bytes, slot, format, shape.hidden, numbers);
-        bytes
+    let mut alone = |tensor: &Tensor<'_>, extents, format| {
+        matrix(&[Piece::whole(extents, format)], &[tensor], &mut numbers)
     };
     let mut resources = BTreeMap::new();
-    resources.insert("embedding", alone(&tensor(&parameters.embedding)?));
+    resources.insert("embedding", alone(&parameters.embedding, vocabulary, formats.embedding())?);
     if let Some(head) = &parameters.head {
-        resources.insert("head", alone(&tensor(head)?));
+        resources.insert("head", alone(head, vocabulary, formats.head())?);
     }
-    let vectors = Format::Float(format.vectors());
-    let slot = Slot::of_matrix([1, shape.hidden], vectors);
-    let mut final_norm = vec![0; slot.end() as usize];
-    put(&mut final_norm, slot, vectors, shape.hidden, &tensor(&parameters.final_norm)?);
-    resources.insert("final_norm", final_norm);
+    let vectors = Format::Float(formats.vectors());
+    resources.insert("final_norm", alone(&parameters.final_norm, [1, shape.hidden], vectors)?);
 
-    let pack = LayerPack::new(shape, format);
-    let mut layers = Vec::with_capacity(pack.bytes() as usize * parameters.layers.len());
-    for layer in &parameters.layers {
-        let start = layers.len();
-        layers.resize(start + pack.bytes() as usize, 0);
-        for of in Tensor::ALL {
-            let format = if of.is_matrix() { format } else { vectors };
-            let mut numbers = Vec::new();
-            for part in parts(layer, of) {
-                numbers.extend(tensor(part)?);
-            }
-            let [_, columns] = of.extents(shape);
-            put(&mut layers[start..], pack.slot(of), format, columns, &numbers);
+    let packs = ModelPack::new(shape, formats);
+    let mut layers = Vec::with_capacity(packs.bytes() as usize);
+    for (n, layer) in (0..).zip(&parameters.layers) {
+        for of in layout::Tensor::ALL {
+            layers.extend(matrix(packs.layer(n).1.pieces(of), &parts(layer, of), &mut numbers)?);
         }
     }
     resources.insert("layers", layers);
     Ok(resources)
 }
 
+/// The bytes of `pieces` of a matrix, which follow one another, made of the stacked `tensors`; as in [`weights`].
+///
+/// # Errors
+/// What `numbers` gives; `non_finite_weight`.
+pub fn matrix(
+    pieces: &[Piece],
+    tensors: &[&Tensor<'_>],
+    numbers: &mut impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
+) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    let mut rest = tensors.iter();
+    for Piece { rows, columns, format, slot, .. } in pieces {
+        let (mut held, mut mine) = (0, Vec::new());
+        while held < *rows as usize * *columns as usize
+            && let Some(tensor) = rest.next()
+        {
+            held += tensor.elements();
+            mine.push(*tensor);
+        }
+        let start = bytes.len();
+        bytes.resize(start + (slot.end() - slot.offset) as usize, 0);
+        put(&mut bytes[start..], Slot { offset: 0, ..*slot }, *format, &mine, numbers)?;
+    }
+    Ok(bytes)
+}
+
 /// The stored tensors that a tensor of the pack is made of, stacked.
-pub(crate) fn parts<T>(layer: &LayerParameters<T>, tensor: Tensor) -> Vec<&T> {
+pub(crate) fn parts<T>(layer: &LayerParameters<T>, tensor: layout::Tensor) -> Vec<&T> {
     match tensor {
-        Tensor::InputNorm => vec![&layer.input_norm],
-        Tensor::Qkv => vec![&layer.q, &layer.k, &layer.v],
-        Tensor::Output => vec![&layer.o],
-        Tensor::PostNorm => vec![&layer.post_norm],
-        Tensor::GateUp => vec![&layer.gate, &layer.up],
-        Tensor::Down => vec![&layer.down],
-        Tensor::QNorm => layer.q_norm.iter().collect(),
-        Tensor::KNorm => layer.k_norm.iter().collect(),
-        Tensor::QkvBias => [&layer.q_bias, &layer.k_bias, &layer.v_bias].into_iter().flatten().collect(),
+        layout::Tensor::InputNorm => vec![&layer.input_norm],
+        layout::Tensor::Qkv => vec![&layer.q, &layer.k, &layer.v],
+        layout::Tensor::Output => vec![&layer.o],
+        layout::Tensor::PostNorm => vec![&layer.post_norm],
+        layout::Tensor::GateUp => vec![&layer.gate, &layer.up],
+        layout::Tensor::Down => vec![&layer.down],
+        layout::Tensor::QNorm => layer.q_norm.iter().collect(),
+        layout::Tensor::KNorm => layer.k_norm.iter().collect(),
+        layout::Tensor::QkvBias => {
+            [&layer.q_bias, &layer.k_bias, &layer.v_bias].into_iter().flatten().collect()
+        }
     }
 }
 
-/// Puts rows of `columns` numbers into their slot.
-fn put(bytes: &mut [u8], slot: Slot, format: Format, columns: u32, numbers: &[f32]) {
+/// Puts stacked tensors into their slot.
+fn put(
+    bytes: &mut [u8],
+    slot: Slot,
+    format: Format,
+    tensors: &[&Tensor<'_>],
+    numbers: &mut impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
+) -> Result<(), Refusal> {
+    let mut planes = Planes::of(bytes, slot);
+    for tensor in tensors {
+        if format.keeps(tensor.stored) {
+            planes.put_blocks(format, tensor)?;
+            continue;
+        }
+        let (rows, columns) = (tensor.rows() as u32, tensor.row_len() as u32);
+        let mine = Slot::of_matrix([rows, columns], format);
+        let mut bytes = vec![0; mine.end() as usize];
+        put_numbers(&mut bytes, mine, format, columns, &numbers(tensor)?);
+        for (n, (plane, (start, _))) in format.planes(columns).into_iter().zip(mine.places()).enumerate() {
+            let length = rows as usize * plane.columns as usize * plane.scalar.bytes() as usize;
+            planes.put(n, &bytes[start as usize..][..length]);
+        }
+    }
+    Ok(())
+}
+
+/// Puts rows of `columns` numbers into their slot. K-blocks are only ever taken as they are stored.
+fn put_numbers(bytes: &mut [u8], slot: Slot, format: Format, columns: u32, numbers: &[f32]) {
     let (start, end) = (slot.offset as usize, slot.end() as usize);
-    let (codes, scales) = bytes[start..end].split_at_mut(slot.bytes as usize);
+    let (codes, scales) = bytes[start..end].split_at_mut(slot.planes[0] as usize);
+    let columns = columns as usize;
     match format {
         Format::Float(scalar) => {
             let size = scalar.bytes() as usize;
@@ -97,8 +142,13 @@ fn put(bytes: &mut [u8], slot: Slot, format: Format, columns: u32, numbers: &[f3
                 *out = ((number.to_bits() >> 16) as u16).to_le_bytes();
             }
         }
-        Format::Int8 { group } => quantise::int8(numbers, columns as usize, group as usize, codes, scales),
-        Format::Int4 { group } => quantise::int4(numbers, columns as usize, group as usize, codes, scales),
+        Format::Int8 { group, scale } => {
+            quantise::int8(numbers, (columns, group as usize), codes, (scales, scale));
+        }
+        Format::Int4 { group, scale } => {
+            quantise::int4(numbers, (columns, group as usize), codes, (scales, scale));
+        }
+        Format::Q4K | Format::Q6K => {}
     }
 }
 

@@ -24,14 +24,17 @@ pub mod attention;
 pub mod catalogue;
 pub mod decode;
 pub mod format;
+pub mod formats;
 pub mod host;
 pub mod layout;
 pub mod lossless;
 pub mod parts;
 pub mod prefill;
 pub mod shape;
+mod verified;
 
 pub use catalogue::{Entry, PipelineEntry, Variant};
 pub use format::Format;
-pub use layout::{LayerPack, Slot, Tensor};
+pub use formats::{Formats, LayerFormats};
+pub use layout::{LayerPack, ModelPack, Slot, Tensor};
 pub use shape::Shape;

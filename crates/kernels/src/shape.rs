@@ -4,6 +4,8 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use tilewright_model::Config;
 
 pub use samples::{SAMPLES, Sample};
@@ -72,6 +74,19 @@ impl Shape {
     /// Rows of the query, key and value projections stacked.
     pub const fn qkv_width(&self) -> u32 {
         self.q_width().saturating_add(self.kv_width().saturating_mul(2))
+    }
+
+    /// What some rows of those are called in kernel names: `_q`, `_k`, `_v`, neighbours together, nothing for all.
+    pub(crate) fn qkv_part(&self, rows: &Range<u32>) -> &'static str {
+        let values = self.q_width().saturating_add(self.kv_width());
+        match (rows.start, rows.end) {
+            (0, end) if end == self.qkv_width() => "",
+            (0, end) if end == values => "_qk",
+            (0, _) => "_q",
+            (start, _) if start == values => "_v",
+            (_, end) if end == values => "_k",
+            _ => "_kv",
+        }
     }
 
     /// Query heads that share one key/value head.

@@ -90,7 +90,7 @@ fn quantised_weights_agree_with_the_reference_on_what_the_codes_stand_for() {
     for name in ["qwen3-tiny", "llama-d64-odd-heads"] {
         let checkpoint = fixture(name);
         for (options, most, least) in [(Options::INT8, 127.0, 127.0), (Options::INT4, 7.0, 8.0)] {
-            let (Format::Int8 { group } | Format::Int4 { group }) = options.weights else { continue };
+            let (Format::Int8 { group, .. } | Format::Int4 { group, .. }) = options.weights else { continue };
             let scale = |group: &[f32]| {
                 let extreme = group.iter().fold(0.0f32, |a, &b| if b.abs() > a.abs() { b } else { a });
                 match options.weights {

@@ -10,7 +10,7 @@ use tilewright_kernels::prefill::tiers::{self, Role};
 use tilewright_kernels::{Format, Shape, attention, decode, prefill};
 use tilewright_tile::testing::mutate::{Mutant, census};
 use tilewright_tile::testing::trial::Trial;
-use tilewright_tile::{Kernel, verify};
+use tilewright_tile::{Kernel, Scalar, verify};
 
 /// Sizes that leave every group, SIMD group and lane something to lose: no width is a multiple of a threadgroup's.
 const ODD: Shape = Shape {
@@ -122,18 +122,18 @@ fn of(
 /// Products whose scales are for groups of columns that a tile reaches beyond.
 fn small_groups() -> impl Iterator<Item = (Kernel, &'static Shape)> {
     let tiers = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
-    tiers.into_iter().flat_map(|tier| {
-        Role::ALL.map(|role| {
-            (
-                tier(&tiers::Product {
-                    role,
-                    rows: 21,
-                    columns: 36,
-                    inner: 100,
-                    format: Format::Int8 { group: 8 },
-                }),
-                &RAGGED,
-            )
+    let scales = [Scalar::Bf16, Scalar::F16];
+    let formats = scales.map(|scale| Format::Int8 { group: 8, scale });
+    let formats = formats.into_iter().chain(scales.map(|scale| Format::Int4 { group: 8, scale }));
+    formats.flat_map(move |format| {
+        // 4-bit codes come eight at a time.
+        let inner = if matches!(format, Format::Int4 { .. }) { 104 } else { 100 };
+        tiers.into_iter().flat_map(move |tier| {
+            Role::ALL.map(|role| {
+                let product =
+                    tiers::Product { role, rows: 21, columns: 36, beside: [0; 2], part: "", inner, format };
+                (tier(&product), &RAGGED)
+            })
         })
     })
 }
@@ -160,7 +160,7 @@ fn every_safeguard_of_decode_is_missed() {
 
 #[test]
 fn every_safeguard_of_decode_is_missed_where_no_width_is_a_multiple_of_a_vector() {
-    let quantised = ["pairs", "int8", "int4"];
+    let quantised = ["pairs", "int8", "int4", "q8_0", "q4_0", "q4_k", "q6_k", "qk", "v"];
     let floats = |variant: &str| !quantised.iter().any(|format| variant.starts_with(format));
     let later = of(decode::ENTRIES, &LONG[1..], floats);
     let later = later.filter(named("overlap_attention"));

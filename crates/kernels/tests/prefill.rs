@@ -178,7 +178,7 @@ fn the_stories_model_agrees_with_the_reference() {
 
 /// What the 8-bit codes of a matrix of `columns` stand for.
 fn quantised(numbers: &[f32], columns: usize) -> Vec<f64> {
-    let Format::Int8 { group } = Format::INT8 else { panic!() };
+    let Format::Int8 { group, .. } = Format::INT8 else { panic!() };
     let codes = |group: &[f32]| -> Vec<f64> {
         let extreme = group.iter().fold(0.0f32, |a, &b| a.max(b.abs()));
         let scale = bf16::from_f32(extreme / 127.0).to_f32();

@@ -10,8 +10,8 @@ use tilewright_backend::{Kernels, KvFormat, Plan};
 use tilewright_kernels::layout::Slot;
 use tilewright_kernels::prefill::tiers::{Product, Role};
 use tilewright_kernels::prefill::{Chunk, Tier, batched};
-use tilewright_kernels::{Format, LayerPack, Shape, attention};
-use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
+use tilewright_kernels::{Format, Formats, ModelPack, Shape, attention};
+use tilewright_model::{Code, Config, Finding, Parameters, Refusal, StoredType, WeightFormat};
 use tilewright_tile::{Kernel, Scalar, verify};
 
 use crate::{Facts, MetalOptions};
@@ -27,15 +27,17 @@ pub(crate) fn capacity(positions: usize) -> usize {
     positions.max(LEAST_POSITIONS).next_power_of_two()
 }
 
-/// How kernels store matrices of a format.
-pub(crate) const fn format(weights: WeightFormat) -> Format {
-    match weights {
+/// How kernels store the matrices of a model, whose file stores them as `stored`.
+pub(crate) fn formats(weights: WeightFormat, shape: &Shape, stored: &Parameters<StoredType>) -> Formats {
+    let format = match weights {
         WeightFormat::F32 => Format::F32,
         WeightFormat::Bf16 => Format::PAIRS,
         WeightFormat::F16 => Format::F16,
-        WeightFormat::Int8 | WeightFormat::Gguf => Format::INT8,
+        WeightFormat::Int8 => Format::INT8,
         WeightFormat::Int4 => Format::INT4,
-    }
+        WeightFormat::Gguf => return Formats::of_stored(stored),
+    };
+    Formats::uniform(shape, format)
 }
 
 /// Decides formats, kernels, tiles and context from the model, the request and the device. Touches nothing.
@@ -46,26 +48,35 @@ pub(crate) const fn format(weights: WeightFormat) -> Format {
 /// context asked for do not fit the device, both with the numbers.
 pub fn resolve_plan(
     config: &Config,
-    stored: StoredType,
+    stored: &Parameters<StoredType>,
     options: &MetalOptions,
     facts: &Facts,
 ) -> Result<Plan, Refusal> {
-    check(config, options)?;
-    let weights = options.weights.unwrap_or(WeightFormat::Int8);
+    let standing = stored.standing();
+    check(config, standing, options)?;
+    let usual = if standing.is_block() { WeightFormat::Gguf } else { WeightFormat::Int8 };
+    let weights = options.weights.unwrap_or(usual);
     let mut notes = vec![facts.name.clone()];
-    if options.weights.is_none() {
-        notes.push(format!("weights rounded to int8 from {stored}; ask for f32 or bf16 to keep more"));
+    if weights == WeightFormat::Int8 && options.weights.is_none() {
+        notes.push(format!("weights rounded to int8 from {standing}; ask for f32 or bf16 to keep more"));
     }
     let request = request(config, options);
     let shape = Shape::new(config, LEAST_POSITIONS as u32);
-    let execution = ExecutionPlan::resolve(request, &linked(&shape, format(weights), facts));
+    let formats = formats(weights, &shape, stored);
+    if weights == WeightFormat::Gguf {
+        let held = |(format, bytes): (Format, u64)| format!("{} ({bytes} bytes)", format.name());
+        let held: Vec<_> = formats.bytes(&shape).into_iter().map(held).collect();
+        notes.push(format!("matrices computed on as the file stores them: {}", held.join(", ")));
+        notes.extend(formats.rounded(stored));
+    }
+    let execution = ExecutionPlan::resolve(request, &linked(&shape, &formats, facts));
     notes.extend(execution.differences(request));
     let kv = kv_format(execution.kv_contract());
     if let Some(asked) = options.kv.filter(|asked| *asked != kv) {
         let expected = format!("{kv}, which this attention needs");
         return Err(Refusal::new(Code::DeviceOptionInvalid, "KV cache", expected, asked));
     }
-    let sizes = Sizes::of(&shape, format(weights), execution.kv_contract());
+    let sizes = Sizes::of(&shape, &formats, execution.kv_contract());
     if sizes.layers > facts.largest_buffer {
         let expected = format!("at most {} bytes, the device's largest buffer", facts.largest_buffer);
         return Err(Refusal::new(Code::BufferAllocFailed, "the layers' weights", expected, sizes.layers));
@@ -111,14 +122,11 @@ const fn kv_format(contract: KvContract) -> KvFormat {
 }
 
 /// Refuses every option that cannot be honoured at once.
-fn check(config: &Config, options: &MetalOptions) -> Result<(), Refusal> {
+fn check(config: &Config, stored: StoredType, options: &MetalOptions) -> Result<(), Refusal> {
     let mut findings = Vec::new();
-    if options.weights == Some(WeightFormat::Gguf) {
-        findings.push(Finding::new(
-            "weights",
-            "f32, bf16, f16, int8 or int4 on this device",
-            WeightFormat::Gguf,
-        ));
+    if options.weights == Some(WeightFormat::Gguf) && !stored.is_block() {
+        let expected = "f32, bf16, f16, int8 or int4, or gguf where that is how they are stored";
+        findings.push(Finding::new("weights", expected, WeightFormat::Gguf));
     }
     if options.kv == Some(KvFormat::Bf16) {
         findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
@@ -136,11 +144,15 @@ fn check(config: &Config, options: &MetalOptions) -> Result<(), Refusal> {
 }
 
 /// The kernels there are for a model on a device: those that the verifier accepts at its shape and the device has room
-/// for.
-pub fn linked(shape: &Shape, format: Format, facts: &Facts) -> Linked {
+/// for, in every format that matrices are stored in.
+pub fn linked(shape: &Shape, formats: &Formats, facts: &Facts) -> Linked {
+    let distinct = formats.distinct();
     let fits = |kernel: Kernel| kernel.shared_bytes() <= facts.threadgroup_memory && verify(kernel).is_ok();
     let packed = Chunk { cache: Scalar::F16, ..Chunk::new(LEAST_POSITIONS as u32, Scalar::F32) };
-    let product = |tier: Tier, role| fits(tier.kernel(&Product::new(shape, role, packed.rows, format)));
+    let product = |tier: Tier, role| {
+        let kernel = |format| tier.kernel(&Product::new(shape, role, packed.rows, format));
+        distinct.iter().all(|format| fits(kernel(*format)))
+    };
     let tier = |tier| ByRole {
         qkv: product(tier, Role::Qkv),
         accum: product(tier, Role::Output) && product(tier, Role::Down),
@@ -177,18 +189,18 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(shape: &Shape, format: Format, contract: KvContract) -> Self {
-        let vocabulary = Slot::of_matrix([shape.vocab, shape.hidden], format).end();
-        let norm = Slot::of_matrix([1, shape.hidden], Format::Float(format.vectors())).end();
-        let layers = LayerPack::new(shape, format).bytes() * u64::from(shape.layers);
-        let per_token = layers + norm + vocabulary;
+    fn of(shape: &Shape, formats: &Formats, contract: KvContract) -> Self {
+        let vocabulary = |format| Slot::of_matrix([shape.vocab, shape.hidden], format).end();
+        let norm = Slot::of_matrix([1, shape.hidden], Format::Float(formats.vectors())).end();
+        let layers = ModelPack::new(shape, formats).bytes();
+        let per_token = layers + norm + vocabulary(formats.head());
         let element = match contract {
             KvContract::NaturalF32 => 4,
             KvContract::PackedF16 => 2,
             KvContract::Mirrored => 6,
         };
         Self {
-            weights: per_token + if shape.tied { 0 } else { vocabulary },
+            weights: per_token + if shape.tied { 0 } else { vocabulary(formats.embedding()) },
             layers,
             per_token,
             kv: 2 * u64::from(shape.layers) * u64::from(shape.kv_width()) * element,

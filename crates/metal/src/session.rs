@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use tilewright_backend::execution::{Attention, ExecutionPlan, ExecutionRequest};
 use tilewright_backend::{Kernels, Plan, Progress, Sequence, Stage};
-use tilewright_kernels::{Format, Shape};
+use tilewright_kernels::{Formats, Shape};
 use tilewright_model::{Checkpoint, Code, Config, Refusal};
 
-use crate::plan::{capacity, format, linked, resolve_plan};
+use crate::plan::{capacity, formats, linked, resolve_plan};
 use crate::{Device, MetalOptions};
 
 pub(crate) use caches::Caches;
@@ -47,12 +47,12 @@ impl<D: Device> Session<D> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Refusal> {
         let config = checkpoint.config().clone();
-        let stored = checkpoint.parameters().embedding.stored;
-        let plan = resolve_plan(&config, stored, options, device.facts())?;
+        let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
+        let plan = resolve_plan(&config, &stored, options, device.facts())?;
         let Kernels::Staged(execution) = plan.kernels else { return Err(not_resolved("nothing")) };
         let shape = Shape::new(&config, capacity(plan.context) as u32);
-        let format = format(plan.weights);
-        let mut machine = Machine::new(device, shape, format, config.rope.clone());
+        let formats = formats(plan.weights, &shape, &stored);
+        let mut machine = Machine::new(device, shape, formats, config.rope.clone());
         machine.set_plan(execution)?;
         weights::upload(&mut machine, checkpoint, &plan, progress)?;
         let total = plan.weight_bytes;
@@ -68,7 +68,7 @@ impl<D: Device> Session<D> {
     /// None from a request; those of compiling come when kernels are used.
     pub fn resolve_plan(&mut self, request: ExecutionRequest) -> Result<(), Refusal> {
         let shape = self.machine.shape();
-        let linked = linked(&shape, self.machine.format(), self.machine.device().facts());
+        let linked = linked(&shape, self.machine.formats(), self.machine.device().facts());
         let execution = ExecutionPlan::resolve(request, &linked);
         self.execution = execution;
         self.plan.kernels = Kernels::Staged(execution);
@@ -122,8 +122,8 @@ impl<D: Device> Session<D> {
     }
 
     /// How matrices are stored.
-    pub fn format(&self) -> Format {
-        self.machine.format()
+    pub const fn formats(&self) -> &Formats {
+        self.machine.formats()
     }
 
     /// Ends the session: weights and caches are released, and the device comes back.

@@ -7,6 +7,8 @@
     reason = "a failure here is a failed test"
 )]
 
+#[path = "plans/blocks.rs"]
+mod blocks;
 mod common;
 #[path = "../../model/tests/common/fixtures.rs"]
 mod fixtures;

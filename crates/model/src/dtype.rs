@@ -75,6 +75,11 @@ impl StoredType {
         self.block_len() > 1
     }
 
+    /// Whether GPU kernels multiply with its blocks as they are stored. The processor does with those of every type.
+    pub fn is_read_by_kernels(self) -> bool {
+        matches!(self, Self::Q8_0 | Self::Q4_0 | Self::Q4K | Self::Q6K)
+    }
+
     /// Bytes of `elements` elements, a whole number of blocks.
     pub fn bytes(self, elements: usize) -> usize {
         elements / self.block_len() * self.block_bytes()

@@ -1,5 +1,7 @@
 //! The tensors of a decoder, by role.
 
+use crate::{Config, StoredType};
+
 /// What a tensor is for. Every parameter of a supported model has exactly one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -109,9 +111,48 @@ impl<T> Parameters<T> {
         Ok(Parameters { embedding, layers, final_norm, head })
     }
 
+    /// The same for every parameter that a model of this configuration has.
+    pub fn all(config: &Config, value: &T) -> Self
+    where
+        T: Clone,
+    {
+        let when = |has: bool| has.then(|| value.clone());
+        let layer = LayerParameters {
+            input_norm: value.clone(),
+            q: value.clone(),
+            k: value.clone(),
+            v: value.clone(),
+            q_bias: when(config.qkv_bias),
+            k_bias: when(config.qkv_bias),
+            v_bias: when(config.qkv_bias),
+            q_norm: when(config.qk_norm),
+            k_norm: when(config.qk_norm),
+            o: value.clone(),
+            post_norm: value.clone(),
+            gate: value.clone(),
+            up: value.clone(),
+            down: value.clone(),
+        };
+        Self {
+            embedding: value.clone(),
+            layers: vec![layer; config.layers],
+            final_norm: value.clone(),
+            head: when(!config.tied),
+        }
+    }
+
     /// Converts every parameter, in the order of [`try_map`](Self::try_map).
     pub fn map<U>(&self, mut f: impl FnMut(Role, &T) -> U) -> Parameters<U> {
         let Ok(mapped) = self.try_map(|role, t| Ok::<U, std::convert::Infallible>(f(role, t)));
         mapped
+    }
+}
+
+impl Parameters<StoredType> {
+    /// The type that stands for how the matrices are stored: one of blocks where there is any, else the embedding's.
+    pub fn standing(&self) -> StoredType {
+        let mut block = None;
+        self.map(|_, stored| block = block.or(Some(*stored).filter(|stored| stored.is_block())));
+        block.unwrap_or(self.embedding)
     }
 }

@@ -21,8 +21,9 @@ fn gpu(free: u64) -> Gpu {
 #[test]
 fn formats_follow_the_checkpoint_and_the_path_the_facts() {
     let config = Preset::Qwen3Small.config();
-    let plan =
-        |stored, options: &CudaOptions| resolve_plan(&config, stored, options, &gpu(140 << 30)).unwrap();
+    let plan = |stored, options: &CudaOptions| {
+        resolve_plan(&config, &Parameters::all(&config, &stored), options, &gpu(140 << 30)).unwrap()
+    };
     let bf16 = plan(StoredType::Bf16, &CudaOptions::default());
     assert_eq!(
         (bf16.device, bf16.weights, bf16.kv),
@@ -46,7 +47,7 @@ fn kernels_for_hopper_take_shapes_by_facts_and_say_why_not() {
     let config = Preset::Qwen3Small.config();
     let options = CudaOptions::default();
     let refused = |config: &Config, options: &CudaOptions, gpu: &Gpu| {
-        let plan = resolve_plan(config, StoredType::Bf16, options, gpu).unwrap();
+        let plan = resolve_plan(config, &Parameters::all(config, &StoredType::Bf16), options, gpu).unwrap();
         assert!(!is_hopper(&plan) && plan.prefill_chunk == PREFILL_CHUNK, "{:?}", plan.notes);
         plan.notes.join("; ")
     };
@@ -66,18 +67,27 @@ fn kernels_for_hopper_take_shapes_by_facts_and_say_why_not() {
 fn memory_bounds_the_context_or_refuses() {
     let config = Preset::Qwen3Small.config();
     let options = CudaOptions { persistent: Some(false), ..CudaOptions::default() };
-    let plan = resolve_plan(&config, StoredType::Bf16, &options, &gpu(4 << 30)).unwrap();
+    let plan =
+        resolve_plan(&config, &Parameters::all(&config, &StoredType::Bf16), &options, &gpu(4 << 30)).unwrap();
     assert!(plan.context < config.max_positions && plan.context > 512);
     let asked = CudaOptions { context: Some(config.max_positions), ..options };
-    let refusal = resolve_plan(&config, StoredType::Bf16, &asked, &gpu(4 << 30)).unwrap_err();
+    let refusal = resolve_plan(&config, &Parameters::all(&config, &StoredType::Bf16), &asked, &gpu(4 << 30))
+        .unwrap_err();
     assert_eq!(refusal.code(), Code::OutOfMemory);
 }
 
 #[test]
 fn weights_are_held_twice_where_memory_is_enough() {
     let config = Preset::Qwen3Large.config();
-    let plan =
-        |gib: u64| resolve_plan(&config, StoredType::Bf16, &CudaOptions::default(), &gpu(gib << 30)).unwrap();
+    let plan = |gib: u64| {
+        resolve_plan(
+            &config,
+            &Parameters::all(&config, &StoredType::Bf16),
+            &CudaOptions::default(),
+            &gpu(gib << 30),
+        )
+        .unwrap()
+    };
     assert!(is_persistent(&plan(40)));
     let once = plan(24);
     assert!(!is_persistent(&once) && once.notes.iter().any(|n| n.contains("twice")), "{:?}", once.notes);
@@ -93,7 +103,28 @@ fn options_that_cannot_be_honoured_are_refused_together() {
         prefill_chunk: Some(0),
         ..CudaOptions::default()
     };
-    let refusal = resolve_plan(&config, StoredType::Bf16, &options, &gpu(140 << 30)).unwrap_err();
+    let refusal =
+        resolve_plan(&config, &Parameters::all(&config, &StoredType::Bf16), &options, &gpu(140 << 30))
+            .unwrap_err();
     assert_eq!(refusal.code(), Code::DeviceOptionInvalid);
     assert_eq!(refusal.findings().len(), 4, "{refusal}");
+}
+
+#[test]
+fn blocks_are_held_as_they_are_stored_where_that_is_asked_for() {
+    let config = Preset::Qwen3Small.config();
+    let of = |stored, weights| {
+        let options = CudaOptions { weights, ..CudaOptions::default() };
+        resolve_plan(&config, &Parameters::all(&config, &stored), &options, &gpu(140 << 30))
+    };
+    let usual = of(StoredType::Q4K, None).unwrap();
+    assert_eq!(usual.weights, WeightFormat::F32);
+    assert!(usual.notes.iter().any(|note| note.contains("widened to f32 from q4_k")), "{:?}", usual.notes);
+    let q4 = of(StoredType::Q4K, Some(WeightFormat::Gguf)).unwrap();
+    assert_eq!((q4.weights, q4.kv), (WeightFormat::Gguf, KvFormat::Bf16));
+    assert!(!is_persistent(&q4) && !is_hopper(&q4) && is_overlapping(&q4), "{:?}", q4.notes);
+    assert!(q4.notes.iter().any(|note| note.contains("q4_k (")), "{:?}", q4.notes);
+    assert!(q4.weight_bytes * 6 < usual.weight_bytes, "4.625 bits instead of 32");
+    let refused = of(StoredType::Bf16, Some(WeightFormat::Gguf)).unwrap_err();
+    assert_eq!(refused.code(), Code::DeviceOptionInvalid);
 }

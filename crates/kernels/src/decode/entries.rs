@@ -40,6 +40,11 @@ macro_rules! products {
             "int8_batch8" => Options::INT8.sequences(8),
             "int4_batch8" => Options::INT4.sequences(8),
             "int8_batch32" => Options::INT8.sequences(32),
+            "q8_0" => Options::Q8_0,
+            "q4_0" => Options::Q4_0,
+            "q4_k" => Options::Q4_K,
+            "q6_k" => Options::Q6_K,
+            "q4_k_batch8" => Options::Q4_K.sequences(8),
         )
     };
 }
@@ -88,6 +93,10 @@ pub const ENTRIES: &[Entry] = &[
             "int8" => Options::INT8,
             "int4" => Options::INT4,
             "int8_batch8" => Options::INT8.sequences(8),
+            "q8_0" => Options::Q8_0,
+            "q4_0" => Options::Q4_0,
+            "q4_k" => Options::Q4_K,
+            "q6_k" => Options::Q6_K,
         ),
     },
     Entry {
@@ -110,6 +119,29 @@ pub const ENTRIES: &[Entry] = &[
         items: &["C18", "C21", "F76", "F77"],
         fits: any_shape,
         variants: products!(products::qkv),
+    },
+    Entry {
+        name: "decode_qkv_q4_k",
+        summary: "Query and key projections where values are stored in another format.",
+        items: &[],
+        fits: any_shape,
+        variants: &[Variant {
+            name: "qk",
+            build: |shape| products::qkv_rows(shape, &Options::Q4_K, 0..shape.q_width() + shape.kv_width()),
+        }],
+    },
+    Entry {
+        name: "decode_qkv_q6_k",
+        summary: "Value projections where queries and keys are stored in another format.",
+        items: &[],
+        fits: any_shape,
+        variants: &[Variant {
+            name: "v",
+            build: |shape| {
+                let values = shape.q_width() + shape.kv_width()..shape.qkv_width();
+                products::qkv_rows(shape, &Options::Q6_K, values)
+            },
+        }],
     },
     Entry {
         name: "decode_heads",
@@ -416,6 +448,8 @@ pub const PIPELINES: &[PipelineEntry] = pipelines! {
     "decode_int8_best40": Options::INT8, Goal::Best { count: 40 },
         "A token to the forty largest logits, 8-bit weights.";
     "decode_int4_token": Options::INT4, Goal::Token, "A token to the next token, 4-bit weights.";
+    "decode_q8_0_token": Options::Q8_0, Goal::Token, "A token to the next token, Q8_0 blocks.";
+    "decode_q4_k_token": Options::Q4_K, Goal::Token, "A token to the next token, Q4_K blocks.";
     "decode_int8_cache_f16_batch8": Options::INT8.cache(Scalar::F16).sequences(8), Goal::Token,
         "A token of each of eight sequences to their next tokens, 8-bit weights, f16 cache.";
     "decode_f32_simd_per_head": Options::F32.attention(Attention::SimdPerHead), Goal::Logits,

@@ -15,7 +15,7 @@ const HEADS: u32 = 8;
 /// values to the cache at the token's position. One SIMD group a head.
 pub fn heads(shape: &Shape, options: &Options) -> Kernel {
     let concerns = Concerns { cache: true, arithmetic: true, ..Concerns::default() };
-    let weights = options.weights.vectors();
+    let weights = options.vectors;
     let mut name = options.kernel_name("decode_heads", concerns);
     if shape.qk_norm && weights != options.activations {
         name.push_str(&format!("_weights_{weights}"));

@@ -21,4 +21,4 @@ pub mod staged;
 pub use entries::{ENTRIES, PIPELINES};
 pub use megakernel::megakernel;
 pub use options::{Attention, Layout, Options};
-pub use staged::{Goal, staged, together};
+pub use staged::{Goal, staged, staged_of, together, together_of};

@@ -65,6 +65,14 @@ impl Options {
     pub const INT8: Self = Self::of(Format::INT8, Scalar::F32);
     /// 4-bit weights, the rest f32.
     pub const INT4: Self = Self::of(Format::INT4, Scalar::F32);
+    /// GGUF's Q8_0 blocks, the rest f32.
+    pub const Q8_0: Self = Self::of(Format::Q8_0, Scalar::F32);
+    /// GGUF's Q4_0 blocks, the rest f32.
+    pub const Q4_0: Self = Self::of(Format::Q4_0, Scalar::F32);
+    /// GGUF's Q4_K blocks, the rest f32.
+    pub const Q4_K: Self = Self::of(Format::Q4_K, Scalar::F32);
+    /// GGUF's Q6_K blocks, the rest f32.
+    pub const Q6_K: Self = Self::of(Format::Q6_K, Scalar::F32);
 
     /// One sequence with `weights`, everything else in `storage`.
     pub const fn of(weights: Format, storage: Scalar) -> Self {
@@ -104,6 +112,12 @@ impl Options {
         Self { layout, ..self }
     }
 
+    /// Matrices stored as `weights`; vectors stay.
+    #[must_use]
+    pub const fn weights(self, weights: Format) -> Self {
+        Self { weights, ..self }
+    }
+
     /// Another rounding of norms and rotation.
     #[must_use]
     pub const fn arithmetic(self, arithmetic: Arithmetic) -> Self {
@@ -134,7 +148,7 @@ impl Options {
     fn storage(&self, concerns: Concerns) -> String {
         let boundary = match self.weights {
             Format::Float(scalar) => scalar,
-            Format::Pairs | Format::Int8 { .. } | Format::Int4 { .. } => Scalar::F32,
+            _ => Scalar::F32,
         };
         match concerns.weights {
             false => self.activations.to_string(),

@@ -32,7 +32,7 @@ pub fn embed(shape: &Shape, options: &Options) -> Kernel {
 /// `y = x / rms(x) · w`, one threadgroup a row: the norms of layers and the final one (C18, D53).
 pub fn norm(shape: &Shape, options: &Options) -> Kernel {
     let concerns = Concerns { arithmetic: true, ..Concerns::default() };
-    let weights = options.weights.vectors();
+    let weights = options.vectors;
     let mut name = options.kernel_name("decode_norm", concerns);
     if weights != options.activations {
         name.push_str(&format!("_weights_{weights}"));

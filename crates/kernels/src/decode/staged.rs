@@ -6,8 +6,10 @@ use tilewright_tile::pipeline::Region;
 use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Stage, Verified, verify};
 
 use crate::format::Format;
-use crate::layout::{LayerPack, Slot, Tensor};
+use crate::formats::Formats;
+use crate::layout::{ModelPack, Piece, Slot, Tensor};
 use crate::shape::Shape;
+use crate::verified;
 
 use super::options::{Attention, Options};
 use super::{attention, heads, products, rows, sampling, select};
@@ -36,7 +38,23 @@ pub enum Goal {
 /// # Errors
 /// A kernel that does not fit a device at this shape.
 pub fn staged(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
-    build(Plan::new(name, shape, options, goal, Caches::One), options, goal)
+    staged_of(name, shape, options, &uniform(shape, options), goal)
+}
+
+/// The same for matrices in several formats, whatever `options.weights` says. A layer whose queries, keys and values are in
+/// several has a product for each.
+///
+/// # Errors
+/// A kernel that does not fit a device at this shape.
+pub fn staged_of(
+    name: &str,
+    shape: &Shape,
+    options: &Options,
+    formats: &Formats,
+    goal: Goal,
+) -> Result<Pipeline, Rejection> {
+    let options = options.vectors(formats.vectors());
+    build(Plan::new(name, shape, &options, formats, (goal, Caches::One)), &options, goal)
 }
 
 /// The same for sequences that each have a cache of their own, `keys.0`, `values.0` and so on: weights are swept once for
@@ -46,17 +64,37 @@ pub fn staged(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Resul
 /// # Errors
 /// A kernel that does not fit a device at this shape.
 pub fn together(name: &str, shape: &Shape, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
-    build(Plan::new(name, shape, options, goal, Caches::Each), options, goal)
+    together_of(name, shape, options, &uniform(shape, options), goal)
+}
+
+/// The same for matrices in several formats.
+///
+/// # Errors
+/// A kernel that does not fit a device at this shape.
+pub fn together_of(
+    name: &str,
+    shape: &Shape,
+    options: &Options,
+    formats: &Formats,
+    goal: Goal,
+) -> Result<Pipeline, Rejection> {
+    let options = options.vectors(formats.vectors());
+    build(Plan::new(name, shape, &options, formats, (goal, Caches::Each)), &options, goal)
+}
+
+fn uniform(shape: &Shape, options: &Options) -> Formats {
+    Formats::uniform_with(shape, options.weights, options.vectors)
 }
 
 fn build(mut plan: Plan<'_>, options: &Options, goal: Goal) -> Result<Pipeline, Rejection> {
     let each = Options { sequences: plan.each(), ..*options };
-    let kernels = Kernels::new(plan.shape, options, &each)?;
+    let embedding = options.weights(plan.formats.embedding());
+    let mut kernels = Kernels::new(plan.shape, (options, &embedding), &each)?;
     let m = plan.memory;
     let embed = Stage::new("embedding", &kernels.embed).read("control", m.control);
-    plan.push(with_weights(embed, "embedding", m.embedding).write("x", m.x));
+    plan.push(m.embedding.bind(embed, "embedding").write("x", m.x));
     for layer in 0..plan.shape.layers {
-        plan.layer(&kernels, layer);
+        plan.layer(&mut kernels, layer)?;
     }
     if goal != Goal::Cache {
         plan.logits(&kernels)?;
@@ -77,18 +115,20 @@ fn verified(kernel: Kernel) -> Result<Arc<Verified>, Rejection> {
 struct Kernels {
     embed: Arc<Verified>,
     norm: Arc<Verified>,
-    qkv: Arc<Verified>,
     heads: Arc<Verified>,
     attention: Arc<Verified>,
     merge: Option<Arc<Verified>>,
-    output: Arc<Verified>,
-    gate_up: Arc<Verified>,
-    down: Arc<Verified>,
+    /// By tensor, format, first row and rows.
+    products: verified::Kernels<(Tensor, Format, [u32; 2])>,
 }
 
 impl Kernels {
-    /// `each` is what heads and attention are built for: all sequences, or one.
-    fn new(shape: &Shape, options: &Options, each: &Options) -> Result<Self, Rejection> {
+    /// `embedding` is what the embedding is built for, `each` what heads and attention are: all sequences, or one.
+    fn new(
+        shape: &Shape,
+        (options, embedding): (&Options, &Options),
+        each: &Options,
+    ) -> Result<Self, Rejection> {
         let (attention, merge) = match options.attention {
             Attention::SimdPerHead => (attention::simd_per_head(shape, each), None),
             Attention::KeyParallel => (attention::key_parallel(shape, each), None),
@@ -98,41 +138,45 @@ impl Kernels {
             }
         };
         Ok(Self {
-            embed: verified(rows::embed(shape, options))?,
+            embed: verified(rows::embed(shape, embedding))?,
             norm: verified(rows::norm(shape, options))?,
-            qkv: verified(products::qkv(shape, options))?,
             heads: verified(heads::heads(shape, each))?,
             attention: verified(attention)?,
             merge,
-            output: verified(products::output(shape, options))?,
-            gate_up: verified(products::gate_up(shape, options))?,
-            down: verified(products::down(shape, options))?,
+            products: verified::Kernels::new(),
+        })
+    }
+
+    /// The product of a piece of a matrix.
+    fn product(
+        &mut self,
+        shape: &Shape,
+        options: &Options,
+        tensor: Tensor,
+        piece: &Piece,
+    ) -> Result<Arc<Verified>, Rejection> {
+        let options = &options.weights(piece.format);
+        self.products.of((tensor, piece.format, [piece.first, piece.rows]), || match tensor {
+            Tensor::Output => products::output(shape, options),
+            Tensor::GateUp => products::gate_up(shape, options),
+            Tensor::Down => products::down(shape, options),
+            _ => products::qkv_rows(shape, options, piece.first..piece.first + piece.rows),
         })
     }
 }
 
-/// A matrix: its numbers, and its scales if it has any.
+/// A matrix that is a resource of its own.
 #[derive(Clone, Copy)]
 struct Weights {
-    numbers: Region,
-    scales: Option<Region>,
+    region: Region,
+    slot: Slot,
+    format: Format,
 }
 
 impl Weights {
-    /// What lies at `slot` of `region`.
-    fn at(region: Region, slot: Slot) -> Self {
-        let Slot { offset, bytes, scale_bytes } = slot;
-        let scales = (scale_bytes > 0).then(|| region.part(offset + bytes, scale_bytes));
-        Self { numbers: region.part(offset, bytes), scales }
-    }
-}
-
-/// Binds a matrix and its scales.
-fn with_weights(stage: Stage, parameter: &str, weights: Weights) -> Stage {
-    let stage = stage.read(parameter, weights.numbers);
-    match weights.scales {
-        Some(scales) => stage.read(&format!("{parameter}_scales"), scales),
-        None => stage,
+    /// Binds the parameter `name` and those of further planes.
+    fn bind(&self, stage: Stage, name: &str) -> Stage {
+        self.slot.bind(stage, name, self.format, self.region)
     }
 }
 
@@ -173,7 +217,8 @@ struct Plan<'a> {
     pipeline: Pipeline,
     shape: &'a Shape,
     options: &'a Options,
-    pack: LayerPack,
+    formats: &'a Formats,
+    packs: ModelPack,
     memory: Memory,
     /// One for all sequences, or one for each.
     caches: Vec<Cached>,
@@ -182,29 +227,38 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(name: &str, shape: &'a Shape, options: &'a Options, goal: Goal, caches: Caches) -> Self {
+    fn new(
+        name: &str,
+        shape: &'a Shape,
+        options: &'a Options,
+        formats: &'a Formats,
+        (goal, caches): (Goal, Caches),
+    ) -> Self {
         // Only sequences with their own caches have launches that may overlap.
         let order = if caches == Caches::One { Order::Serial } else { Order::Concurrent };
         let mut pipeline = Pipeline::new(name, order);
-        let pack = LayerPack::new(shape, options.weights);
+        let packs = ModelPack::new(shape, formats);
         let (sequences, layers) = (u64::from(options.sequences), u64::from(shape.layers));
         let rotary = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
 
-        let matrix = |pipeline: &mut Pipeline, name: &str| {
-            let slot = Slot::of_matrix([shape.vocab, shape.hidden], options.weights);
-            Weights::at(pipeline.resource(name, slot.end(), ResourceKind::Input), slot)
+        let matrix = |pipeline: &mut Pipeline, name: &str, format| {
+            let slot = Slot::of_matrix([shape.vocab, shape.hidden], format);
+            Weights { region: pipeline.resource(name, slot.end(), ResourceKind::Input), slot, format }
         };
-        let embedding = matrix(&mut pipeline, "embedding");
+        let embedding = matrix(&mut pipeline, "embedding", formats.embedding());
         // Without logits there is no head.
-        let head = if shape.tied || goal == Goal::Cache { embedding } else { matrix(&mut pipeline, "head") };
+        let head = match shape.tied || goal == Goal::Cache {
+            true => embedding,
+            false => matrix(&mut pipeline, "head", formats.head()),
+        };
         let vector = |width: u32| sequences * u64::from(width) * u64::from(options.activations.bytes());
         let mut named = |name: &str, bytes: u64, kind| pipeline.resource(name, bytes, kind);
-        let norm = Slot::of_matrix([1, shape.hidden], Format::Float(options.weights.vectors()));
+        let norm = Slot::of_matrix([1, shape.hidden], Format::Float(options.vectors));
         let memory = Memory {
             control: named("control", sequences * 8, ResourceKind::State),
             embedding,
             head,
-            layers: named("layers", layers * pack.bytes(), ResourceKind::Input),
+            layers: named("layers", packs.bytes(), ResourceKind::Input),
             final_norm: named("final_norm", norm.end(), ResourceKind::Input),
             rotary: named("rotary", rotary, ResourceKind::Input),
             x: named("x", vector(shape.hidden), ResourceKind::Scratch),
@@ -239,7 +293,7 @@ impl<'a> Plan<'a> {
             }
             Attention::SimdPerHead | Attention::KeyParallel => None,
         };
-        Self { pipeline, shape, options, pack, memory, caches, split, logits: None }
+        Self { pipeline, shape, options, formats, packs, memory, caches, split, logits: None }
     }
 
     /// Adds a launch that waits for those before.
@@ -259,37 +313,63 @@ impl<'a> Plan<'a> {
         if self.caches.len() > 1 { 1 } else { self.options.sequences }
     }
 
-    /// The place of a tensor of a layer.
-    fn weights(&self, layer: u32, tensor: Tensor) -> Weights {
-        let bytes = self.pack.bytes();
-        Weights::at(self.memory.layers.part(u64::from(layer) * bytes, bytes), self.pack.slot(tensor))
+    /// Where a layer lies.
+    fn region(&self, layer: u32) -> Region {
+        let (start, pack) = self.packs.layer(layer);
+        self.memory.layers.part(start, pack.bytes())
+    }
+
+    /// A vector of a layer.
+    fn vector(&self, layer: u32, tensor: Tensor) -> Region {
+        self.packs.layer(layer).1.slot(tensor).first(self.region(layer))
+    }
+
+    /// The products of a matrix of a layer: one for each of its pieces.
+    fn products(
+        &self,
+        kernels: &mut Kernels,
+        layer: u32,
+        name: &str,
+        tensor: Tensor,
+    ) -> Result<Vec<Stage>, Rejection> {
+        let region = self.region(layer);
+        let of = |(n, piece): (usize, &Piece)| {
+            let name = if n == 0 { format!("{name}.{layer}") } else { format!("{name}.{layer}.{n}") };
+            let kernel = kernels.product(self.shape, self.options, tensor, piece)?;
+            Ok(piece.slot.bind(Stage::new(name, &kernel), "weights", piece.format, region))
+        };
+        self.packs.layer(layer).1.pieces(tensor).iter().enumerate().map(of).collect()
     }
 
     /// Input norm; projections; heads; attention; output and residual; post norm; gate and up; down and residual.
-    fn layer(&mut self, kernels: &Kernels, layer: u32) {
+    fn layer(&mut self, kernels: &mut Kernels, layer: u32) -> Result<(), Rejection> {
         let m = self.memory;
         let stage = |name: &str, kernel: &Arc<Verified>| Stage::new(format!("{name}.{layer}"), kernel);
-        let weights = |tensor| self.weights(layer, tensor);
-        let vector = |tensor| weights(tensor).numbers;
+        let vector = |tensor| self.vector(layer, tensor);
 
         let input_norm = stage("input_norm", &kernels.norm).read("w", vector(Tensor::InputNorm));
-        let mut qkv = with_weights(stage("qkv", &kernels.qkv), "weights", weights(Tensor::Qkv));
-        if self.shape.qkv_bias {
-            qkv = qkv.read("bias", vector(Tensor::QkvBias));
-        }
-        let output = with_weights(stage("output", &kernels.output), "weights", weights(Tensor::Output));
+        let bias = self.shape.qkv_bias.then(|| vector(Tensor::QkvBias));
         let post_norm = stage("post_norm", &kernels.norm).read("w", vector(Tensor::PostNorm));
-        let gate_up = with_weights(stage("gate_up", &kernels.gate_up), "weights", weights(Tensor::GateUp));
-        let down = with_weights(stage("down", &kernels.down), "weights", weights(Tensor::Down));
+        let qkv = self.products(kernels, layer, "qkv", Tensor::Qkv)?;
+        let qkv = qkv.into_iter().map(|stage| {
+            let stage = stage.read("x", m.h).write("y", m.qkv);
+            if let Some(bias) = bias { stage.read("bias", bias) } else { stage }
+        });
+        let qkv = qkv.collect();
+        let output = self.products(kernels, layer, "output", Tensor::Output)?;
+        let gate_up = self.products(kernels, layer, "gate_up", Tensor::GateUp)?;
+        let down = self.products(kernels, layer, "down", Tensor::Down)?;
         let of_caches = self.attend(kernels, layer);
+        let each = |stages: Vec<Stage>, then: &dyn Fn(Stage) -> Stage| stages.into_iter().map(then).collect();
 
         self.push(input_norm.read("x", m.x).write("y", m.h));
-        self.push(qkv.read("x", m.h).write("y", m.qkv));
+        self.push_all(qkv);
         of_caches.into_iter().for_each(|stages| self.push_all(stages));
-        self.push(output.read("x", m.mixed).update("y", m.x));
+        self.push_all(each(output, &|stage| stage.read("x", m.mixed).update("y", m.x)));
         self.push(post_norm.read("x", m.x).write("y", m.h));
-        self.push(gate_up.read("x", m.h).write("activation", m.activation));
-        self.push(down.read("x", m.activation).update("y", m.x));
+        self.push_all(each(gate_up, &|stage| stage.read("x", m.h).write("activation", m.activation)));
+        self.push_all(each(down, &|stage| stage.read("x", m.activation).update("y", m.x)));
+        Ok(())
     }
 
     /// What has to do with caches, for each of them: heads, attention, and where keys are split the merge.
@@ -297,7 +377,7 @@ impl<'a> Plan<'a> {
         let (m, shape) = (self.memory, self.shape);
         let (each, count) = (self.each(), self.caches.len() as u64);
         let bytes = cache_bytes(shape, self.options, each);
-        let vector = |tensor| self.weights(layer, tensor).numbers;
+        let vector = |tensor| self.vector(layer, tensor);
         let mut steps = vec![Vec::new(), Vec::new()];
         if kernels.merge.is_some() {
             steps.push(Vec::new());
@@ -345,9 +425,10 @@ impl<'a> Plan<'a> {
             * u64::from(self.options.activations.bytes());
         let logits = self.pipeline.resource("logits", bytes, ResourceKind::Output);
         let norm = Stage::new("final_norm", &kernels.norm).read("w", m.final_norm);
-        let vocabulary = Stage::new("vocabulary", &verified(products::vocabulary(self.shape, self.options))?);
+        let options = self.options.weights(self.formats.head());
+        let vocabulary = Stage::new("vocabulary", &verified(products::vocabulary(self.shape, &options))?);
         self.push(norm.read("x", m.x).write("y", m.h));
-        self.push(with_weights(vocabulary, "weights", m.head).read("x", m.h).write("y", logits));
+        self.push(m.head.bind(vocabulary, "weights").read("x", m.h).write("y", logits));
         self.logits = Some(logits);
         Ok(())
     }

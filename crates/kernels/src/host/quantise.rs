@@ -1,18 +1,20 @@
 //! From rows of f32 to codes and scales.
 //!
 //! A group's scale takes its greatest magnitude to the end of the codes: to 127, or (4 bits) to −8 on the side where
-//! the extreme lies, so that the sixteenth code is used. Scales are rounded to bf16 first, and weights to multiples of
-//! the rounded scale.
+//! the extreme lies, so that the sixteenth code is used. Scales are rounded to their type first, and weights to multiples
+//! of the rounded scale.
 
-use half::bf16;
+use half::{bf16, f16};
+use tilewright_tile::Scalar;
+
+use super::put_float;
 
 /// One byte a code.
-pub(super) fn int8(numbers: &[f32], columns: usize, group: usize, codes: &mut [u8], scales: &mut [u8]) {
+pub(super) fn int8(numbers: &[f32], sizes: (usize, usize), codes: &mut [u8], scales: (&mut [u8], Scalar)) {
     let mut codes = codes.iter_mut();
     each_group(
         numbers,
-        columns,
-        group,
+        sizes,
         scales,
         |extreme| extreme.abs() / 127.0,
         |steps| {
@@ -23,12 +25,11 @@ pub(super) fn int8(numbers: &[f32], columns: usize, group: usize, codes: &mut [u
 }
 
 /// Half a byte a code, the first in the low bits.
-pub(super) fn int4(numbers: &[f32], columns: usize, group: usize, codes: &mut [u8], scales: &mut [u8]) {
+pub(super) fn int4(numbers: &[f32], sizes: (usize, usize), codes: &mut [u8], scales: (&mut [u8], Scalar)) {
     let mut codes = codes.iter_mut();
     each_group(
         numbers,
-        columns,
-        group,
+        sizes,
         scales,
         |extreme| extreme / -8.0,
         |steps| {
@@ -43,18 +44,21 @@ pub(super) fn int4(numbers: &[f32], columns: usize, group: usize, codes: &mut [u
 /// Gives `put` the steps of each group: its numbers over its scale, rounded to whole numbers.
 fn each_group(
     numbers: &[f32],
-    columns: usize,
-    group: usize,
-    scales: &mut [u8],
+    (columns, group): (usize, usize),
+    (scales, of): (&mut [u8], Scalar),
     scale_of: impl Fn(f32) -> f32,
     mut put: impl FnMut(&[f32]),
 ) {
     let groups = numbers.chunks(columns.max(1)).flat_map(|row| row.chunks(group.max(1)));
-    for (out, group) in scales.as_chunks_mut().0.iter_mut().zip(groups) {
+    for (out, group) in scales.chunks_exact_mut(of.bytes() as usize).zip(groups) {
         let larger = |a: f32, &b: &f32| if b.abs() > a.abs() { b } else { a };
-        let scale = bf16::from_f32(scale_of(group.iter().fold(0.0, larger)));
-        *out = scale.to_le_bytes();
-        let inverse = 1.0 / scale.to_f32();
+        let wanted = scale_of(group.iter().fold(0.0, larger));
+        put_float(out, of, wanted);
+        let scale = match of {
+            Scalar::F16 => f16::from_f32(wanted).to_f32(),
+            _ => bf16::from_f32(wanted).to_f32(),
+        };
+        let inverse = 1.0 / scale;
         let inverse = if inverse.is_finite() { inverse } else { 0.0 };
         let steps: Vec<f32> = group.iter().map(|number| (number * inverse).round_ties_even()).collect();
         put(&steps);

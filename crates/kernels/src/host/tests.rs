@@ -4,8 +4,10 @@ use super::*;
 
 /// The numbers that codes and scales stand for.
 fn widened(bytes: &[u8], slot: Slot, format: Format, [rows, columns]: [usize; 2]) -> Vec<f32> {
-    let (codes, scales) = bytes[..slot.end() as usize].split_at(slot.bytes as usize);
-    let (Format::Int8 { group } | Format::Int4 { group }) = format else { panic!("{format:?} has no codes") };
+    let (codes, scales) = bytes[..slot.end() as usize].split_at(slot.planes[0] as usize);
+    let (Format::Int8 { group, scale } | Format::Int4 { group, scale }) = format else {
+        panic!("{format:?} has no codes")
+    };
     let code = |at: usize| match format {
         Format::Int8 { .. } => f32::from(codes[at] as i8),
         _ => f32::from(codes[at / 2] >> (4 * (at % 2)) & 15) - 8.0,
@@ -13,8 +15,12 @@ fn widened(bytes: &[u8], slot: Slot, format: Format, [rows, columns]: [usize; 2]
     let number = |at: usize| {
         let groups = columns.div_ceil(group as usize);
         let group = at / columns * groups + at % columns / group as usize;
-        let scale = bf16::from_le_bytes([scales[group * 2], scales[group * 2 + 1]]);
-        code(at) * scale.to_f32()
+        let bytes = [scales[group * 2], scales[group * 2 + 1]];
+        let scale = match scale {
+            Scalar::F16 => f16::from_le_bytes(bytes).to_f32(),
+            _ => bf16::from_le_bytes(bytes).to_f32(),
+        };
+        code(at) * scale
     };
     (0..rows * columns).map(number).collect()
 }
@@ -26,10 +32,11 @@ fn codes_are_within_half_a_step_of_the_weights() {
     let numbers: Vec<f32> = (0..3 * columns)
         .map(|i| if i / columns == 2 { 0.0 } else { ((i * 7919) % 613) as f32 / 613.0 - 0.3 })
         .collect();
-    for (format, steps) in [(Format::INT8, 127.0), (Format::INT4, 8.0)] {
+    let formats = [(Format::INT8, 127.0), (Format::Q8_0, 127.0), (Format::INT4, 8.0), (Format::Q4_0, 8.0)];
+    for (format, steps) in formats {
         let slot = Slot::of_matrix([3, columns as u32], format);
         let mut bytes = vec![0; slot.end() as usize];
-        put(&mut bytes, slot, format, columns as u32, &numbers);
+        put_numbers(&mut bytes, slot, format, columns as u32, &numbers);
         let back = widened(&bytes, slot, format, [3, columns]);
         for (at, (&was, &is)) in numbers.iter().zip(&back).enumerate() {
             // Half a step, more at the end that the codes do not reach and for the rounding of the scale.

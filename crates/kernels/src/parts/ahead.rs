@@ -2,7 +2,7 @@
 
 use tilewright_tile::{Value, View};
 
-use super::matrix::{Code, Matrix, Weights, grow, numbers};
+use super::matrix::{Code, Matrix, Scaling, Weights, grow, numbers};
 
 /// Groups of weights that a lane reads ahead at most: what registers can hold.
 const AHEAD: u32 = 24;
@@ -19,7 +19,7 @@ pub struct Ahead<'k> {
     /// The groups of weights that were read: one a lane in each pass.
     passes: Vec<Value<'k, i32>>,
     /// `[pass][row]`.
-    codes: Vec<Vec<(Code<'k>, Option<Value<'k, f32>>)>>,
+    codes: Vec<Vec<(Code<'k>, Option<Scaling<'k>>)>>,
 }
 
 impl<'k> Matrix<'k> {
@@ -29,7 +29,7 @@ impl<'k> Matrix<'k> {
         let most = AHEAD / u32::try_from(rows.len()).unwrap_or(1);
         let lane = self.k.lane();
         let passes = (0..whole.min(most)).map(|pass| lane + pass * LANES).collect::<Vec<_>>();
-        let read = |unit| rows.iter().map(|&row| (self.code(row, unit), self.scale(row, unit))).collect();
+        let read = |unit| rows.iter().map(|&row| (self.code(row, unit), self.scaling(row, unit))).collect();
         let codes = passes.iter().map(|&unit| read(unit)).collect();
         Ahead { matrix: *self, rows: rows.to_vec(), passes, codes }
     }
@@ -62,7 +62,7 @@ impl<'k> Ahead<'k> {
             sums.into_iter().zip(weights).map(|(sum, weights)| grow(sum, &weights, &x)).collect()
         };
         let weights =
-            |code: &(Code<'k>, Option<Value<'k, f32>>)| Weights { numbers: numbers(&code.0), scale: code.1 };
+            |code: &(Code<'k>, Option<Scaling<'k>>)| Weights { numbers: numbers(&code.0), scaling: code.1 };
         let [from, to] = [first, end].map(|unit| (unit / LANES).min(self.passes.len() as u32) as usize);
         let passes = self.passes[from..to].iter().zip(&self.codes[from..to]);
         let sums =

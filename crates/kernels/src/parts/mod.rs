@@ -12,4 +12,4 @@ pub use ahead::{Ahead, STRETCH};
 pub use arithmetic::{Arithmetic, Exponential, silu};
 pub use head::HeadLanes;
 pub use matrix::Matrix;
-pub(crate) use matrix::unpack;
+pub(crate) use matrix::{nibble, six_bits, unpack};

@@ -21,9 +21,11 @@ use super::{CacheWrite, Chunk, rotate, rows};
 use crate::attention;
 use crate::decode;
 use crate::format::Format;
-use crate::layout::Tensor;
+use crate::formats::Formats;
+use crate::layout::{ModelPack, Piece, Tensor};
 use crate::parts::Arithmetic;
 use crate::shape::Shape;
+use crate::verified::Kernels;
 
 /// The most rows of one run; a longer prompt takes several, each at its own position.
 pub const MAX_ROWS: u32 = 2048;
@@ -154,18 +156,18 @@ impl Batch {
     }
 
     /// What attention reads.
-    const fn chunk(&self) -> Chunk {
-        let (rows, vectors, cache) = (self.rows, self.weights.vectors(), self.path.cache());
-        Chunk { rows, activations: Scalar::F32, vectors, cache }
+    const fn chunk(&self, vectors: Scalar) -> Chunk {
+        Chunk { rows: self.rows, activations: Scalar::F32, vectors, cache: self.path.cache() }
     }
 
-    fn name(&self) -> String {
+    fn name(&self, formats: &Formats) -> String {
         let (path, Self { qkv, accumulate, swiglu, .. }) = (self.path.name(), *self);
         let tiers = match qkv == accumulate && accumulate == swiglu {
             true => qkv.name().to_owned(),
             false => [qkv, accumulate, swiglu].map(Tier::name).join("_"),
         };
-        format!("{}_prefill_{path}_{tiers}", self.weights.name())
+        let weights: Vec<_> = formats.distinct().into_iter().map(Format::name).collect();
+        format!("{}_prefill_{path}_{tiers}", weights.join("_"))
     }
 }
 
@@ -179,54 +181,74 @@ const ARITHMETIC: Arithmetic = Arithmetic::Separate;
 /// # Errors
 /// A kernel that is refused at this shape.
 pub fn batched(shape: &Shape, batch: &Batch) -> Result<Pipeline, Rejection> {
-    let Batch { rows, path, weights: format, .. } = *batch;
+    batched_of(shape, batch, &Formats::uniform(shape, batch.weights))
+}
+
+/// The same for matrices in several formats, whatever `batch.weights` says. A layer whose queries, keys and values are in
+/// several has a product for each.
+///
+/// # Errors
+/// A kernel that is refused at this shape.
+pub fn batched_of(shape: &Shape, batch: &Batch, formats: &Formats) -> Result<Pipeline, Rejection> {
+    let path = batch.path;
     let mirrored = path == Path::GroupedMirror;
     // `chunk` is what attention reads, `kept` what is called `keys` and `values`: with a mirror that is the f32 copy.
-    let chunk = batch.chunk();
+    let chunk = batch.chunk(formats.vectors());
     let kept = Chunk { cache: if mirrored { Scalar::F32 } else { path.cache() }, ..chunk };
     let write = if mirrored { CacheWrite::Mirrored } else { CacheWrite::One };
     let accept = |kernel| verify(kernel).map(Arc::new);
-    let product = |role| accept(batch.tier(role).kernel(&Product::new(shape, role, rows, format)));
-    let embed_kernel = accept(rows::embed(shape, &chunk, format))?;
+    let embed_kernel = accept(rows::embed(shape, &chunk, formats.embedding()))?;
     let norm_kernel = accept(rows::rms_norm(shape, &chunk, ARITHMETIC))?;
     let heads_kernel = accept(rotate(shape, &kept, ARITHMETIC, write))?;
     let attention_kernel = accept(path.kernel(shape, &chunk))?;
-    let qkv_kernel = product(Role::Qkv)?;
-    let output_kernel = product(Role::Output)?;
-    let gate_up_kernel = product(Role::GateUp)?;
-    let down_kernel = product(Role::Down)?;
     let last_kernel = accept(rows::last_norm(shape, &chunk, ARITHMETIC))?;
-    let options = decode::Options::of(format, Scalar::F32);
+    let options = decode::Options::of(formats.head(), Scalar::F32);
     let vocabulary_kernel = accept(decode::products::vocabulary(shape, &options))?;
+    let mut products = Kernels::new();
 
-    let mut p = Pipeline::new(batch.name(), Order::Serial);
-    let m = Memory::new(&mut p, shape, &kept, format, true);
+    let mut p = Pipeline::new(batch.name(formats), Order::Serial);
+    let packs = ModelPack::new(shape, formats);
+    let m = Memory::new(&mut p, shape, &kept, (&packs, formats.embedding()), true);
     let packed = mirrored.then(|| {
         let bytes = cache_bytes(shape, Scalar::F16) * u64::from(shape.layers);
         ["packed_keys", "packed_values"].map(|name| p.resource(name, bytes, ResourceKind::State))
     });
     let final_norm = p.resource("final_norm", chunk.vector_bytes(shape.hidden), ResourceKind::Input);
-    let head = if shape.tied { m.embedding } else { Weights::vocabulary(&mut p, "head", shape, format) };
+    let head = match shape.tied {
+        true => m.embedding,
+        false => Weights::vocabulary(&mut p, "head", shape, formats.head()),
+    };
     let last = p.resource("last", u64::from(shape.hidden) * 4, ResourceKind::Scratch);
     let logits = p.resource("logits", u64::from(shape.vocab) * 4, ResourceKind::Output);
 
     let embed = Stage::new("embed", &embed_kernel).read("tokens", m.tokens).read("control", m.control);
     p.push(m.embedding.bind(embed, "embedding").write("x", m.x));
     for layer in 0..shape.layers {
-        let weights = LayerWeights::new(shape, format, m.layers, layer);
+        let weights = LayerWeights::new(shape, &packs, m.layers, layer);
         let stage = |what: &str, kernel| Stage::new(format!("{what}.{layer}"), kernel);
         let norm = |what, tensor| {
             let stage = stage(what, &norm_kernel).read("x", m.x).read("w", weights.vector(tensor));
             stage.write("y", m.h)
         };
-        let product = |what, kernel, tensor, a| {
-            weights.matrix(tensor).bind(stage(what, kernel).read("a", a), "weights")
+        let mut product = |what: &str, role: Role, a| -> Result<Vec<Stage>, Rejection> {
+            let pieces = weights.pieces(role.tensor());
+            let of = |(n, piece): (usize, &Piece)| {
+                let name = if n == 0 { format!("{what}.{layer}") } else { format!("{what}.{layer}.{n}") };
+                let key = (role, piece.format, [piece.first, piece.rows]);
+                let kernel = products.of(key, || product_of(shape, batch, role, piece))?;
+                Ok(weights.bind(Stage::new(name, &kernel).read("a", a), piece))
+            };
+            pieces.iter().enumerate().map(of).collect()
         };
+        let qkv = product("qkv", Role::Qkv, m.h)?;
+        let output = product("output", Role::Output, m.mixed)?;
+        let gate_up = product("gate_up", Role::GateUp, m.h)?;
+        let down = product("down", Role::Down, m.activation)?;
         let [keys, values] = of_layer(shape, kept.cache, layer, [m.keys, m.values]);
         let packed = packed.map(|packed| of_layer(shape, Scalar::F16, layer, packed));
 
         p.push(norm("input_norm", Tensor::InputNorm));
-        p.push(product("qkv", &qkv_kernel, Tensor::Qkv, m.h).write("out", m.qkv));
+        qkv.into_iter().for_each(|stage| p.push(stage.write("out", m.qkv)));
         let heads = stage("heads", &heads_kernel).read("qkv", m.qkv).read("rotary", m.rotary);
         let heads = weights.bind_heads(heads).read("control", m.control).write("q", m.q);
         let heads = heads.write("keys", keys).write("values", values);
@@ -237,10 +259,10 @@ pub fn batched(shape: &Shape, batch: &Batch) -> Result<Pipeline, Rejection> {
         let [keys, values] = packed.unwrap_or([keys, values]);
         let attend = stage("attention", &attention_kernel).read("q", m.q).read("control", m.control);
         p.push(attend.read("keys", keys).read("values", values).write("out", m.mixed));
-        p.push(product("output", &output_kernel, Tensor::Output, m.mixed).update("out", m.x));
+        output.into_iter().for_each(|stage| p.push(stage.update("out", m.x)));
         p.push(norm("post_norm", Tensor::PostNorm));
-        p.push(product("gate_up", &gate_up_kernel, Tensor::GateUp, m.h).write("out", m.activation));
-        p.push(product("down", &down_kernel, Tensor::Down, m.activation).update("out", m.x));
+        gate_up.into_iter().for_each(|stage| p.push(stage.write("out", m.activation)));
+        down.into_iter().for_each(|stage| p.push(stage.update("out", m.x)));
     }
     let norm = Stage::new("final_norm", &last_kernel).read("x", m.x).read("control", m.control);
     p.push(norm.read("w", final_norm).write("y", last));
@@ -249,13 +271,23 @@ pub fn batched(shape: &Shape, batch: &Batch) -> Result<Pipeline, Rejection> {
     Ok(p)
 }
 
+/// The product of a piece of a matrix.
+fn product_of(shape: &Shape, batch: &Batch, role: Role, piece: &Piece) -> Kernel {
+    let (columns, rows) = (piece.first..piece.first + piece.rows, batch.rows);
+    batch.tier(role).kernel(&match role {
+        Role::Qkv => Product::of_qkv(shape, columns, rows, piece.format),
+        Role::Output | Role::GateUp | Role::Down => Product::new(shape, role, rows, piece.format),
+    })
+}
+
 /// From the residual stream a run leaves to the logits of `rows` of its rows, in two launches. They have the bits of the
 /// run's own logits.
 ///
 /// # Errors
 /// A kernel that is refused at this shape.
-pub fn row_logits(shape: &Shape, rows: u32, format: Format) -> Result<Pipeline, Rejection> {
-    let chunk = Chunk { vectors: format.vectors(), ..Chunk::new(rows, Scalar::F32) };
+pub fn row_logits(shape: &Shape, rows: u32, formats: &Formats) -> Result<Pipeline, Rejection> {
+    let format = formats.head();
+    let chunk = Chunk { vectors: formats.vectors(), ..Chunk::new(rows, Scalar::F32) };
     let accept = |kernel| verify(kernel).map(Arc::new);
     let norm = accept(rows::rms_norm(shape, &chunk, ARITHMETIC))?;
     let options = decode::Options::of(format, Scalar::F32).sequences(rows);

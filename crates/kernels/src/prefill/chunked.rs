@@ -12,7 +12,8 @@ use super::{CacheWrite, Chunk, Depth, Product, matmul, rotate, rows};
 use crate::attention;
 use crate::decode;
 use crate::format::Format;
-use crate::layout::Tensor;
+use crate::formats::Formats;
+use crate::layout::{ModelPack, Tensor};
 use crate::parts::{Arithmetic, Exponential};
 use crate::shape::Shape;
 
@@ -202,7 +203,8 @@ impl ChunkedPrefill {
         let format = Format::Float(chunk.activations);
         let which = if last { "last_chunk" } else { "chunk" };
         let mut p = Pipeline::new(format!("{}_{which}", self.options.name()), Order::Serial);
-        let m = Memory::new(&mut p, shape, chunk, format, last);
+        let packs = ModelPack::new(shape, &Formats::uniform(shape, format));
+        let m = Memory::new(&mut p, shape, chunk, (&packs, format), last);
         let projected = p.resource("projected", chunk.bytes(shape.hidden), ResourceKind::Scratch);
         let gate_up = p.resource("gate_up", chunk.bytes(2 * shape.intermediate), ResourceKind::Scratch);
         let bytes = TransposedPack::new(shape, chunk.activations).bytes() * u64::from(shape.layers);
@@ -211,7 +213,7 @@ impl ChunkedPrefill {
         let embed = Stage::new("embed", &self.embed).read("tokens", m.tokens).read("control", m.control);
         p.push(m.embedding.bind(embed, "embedding").write("x", m.x));
         for layer in 0..shape.layers {
-            let weights = LayerWeights::new(shape, format, m.layers, layer);
+            let weights = LayerWeights::new(shape, &packs, m.layers, layer);
             let [keys, values] = of_layer(shape, chunk.cache, layer, [m.keys, m.values]);
             let stage = |what: &str, kernel| Stage::new(format!("{what}.{layer}"), kernel);
             let norm = |what, tensor| {

@@ -99,6 +99,13 @@ macro_rules! other_products {
             "splitk_accumulate_down" => splitk Down,
         )
     };
+    (readers $format:ident) => {
+        other_products!($format:
+            "original_qkv" => original Qkv,
+            "msl_swiglu" => msl GateUp,
+            "splitk_accumulate_down" => splitk Down,
+        )
+    };
     ($format:ident: $($name:literal => $tier:ident $role:ident),* $(,)?) => {
         &[$(Variant {
             name: $name,
@@ -122,6 +129,10 @@ pub const ENTRIES: &[Entry] = &[
             Variant { name: "f16_f16", build: |s| rows::embed(s, &chunk(s, Scalar::F16), Format::F16) },
             Variant { name: "bf16_bf16", build: |s| rows::embed(s, &chunk(s, Scalar::Bf16), Format::BF16) },
             Variant { name: "int8_f32", build: |s| rows::embed(s, &chunk(s, Scalar::F32), Format::INT8) },
+            Variant { name: "q8_0_f32", build: |s| rows::embed(s, &chunk(s, Scalar::F32), Format::Q8_0) },
+            Variant { name: "q4_0_f32", build: |s| rows::embed(s, &chunk(s, Scalar::F32), Format::Q4_0) },
+            Variant { name: "q4_k_f32", build: |s| rows::embed(s, &chunk(s, Scalar::F32), Format::Q4_K) },
+            Variant { name: "q6_k_f32", build: |s| rows::embed(s, &chunk(s, Scalar::F32), Format::Q6_K) },
         ],
     },
     Entry {
@@ -286,6 +297,60 @@ pub const ENTRIES: &[Entry] = &[
         items: &[],
         fits,
         variants: other_products!(INT4),
+    },
+    Entry {
+        name: "q8_0_matmul",
+        summary: "Products of a chunk's rows with Q8_0 matrices, one of each reader.",
+        items: &[],
+        fits,
+        variants: other_products!(readers Q8_0),
+    },
+    Entry {
+        name: "q4_0_matmul",
+        summary: "Products of a chunk's rows with Q4_0 matrices, one of each reader.",
+        items: &[],
+        fits,
+        variants: other_products!(readers Q4_0),
+    },
+    Entry {
+        name: "q4_k_matmul",
+        summary: "Products of a chunk's rows with Q4_K matrices, one of each reader.",
+        items: &[],
+        fits,
+        variants: other_products!(readers Q4_K),
+    },
+    Entry {
+        name: "q6_k_matmul",
+        summary: "Products of a chunk's rows with Q6_K matrices, one of each reader.",
+        items: &[],
+        fits,
+        variants: other_products!(readers Q6_K),
+    },
+    Entry {
+        name: "q4_k_matmul_msl_qkv",
+        summary: "Products with the matrix of queries and keys where values are stored in another format.",
+        items: &[],
+        fits,
+        variants: &[Variant {
+            name: "qk",
+            build: |shape| {
+                let columns = 0..shape.q_width() + shape.kv_width();
+                tiers::msl(&tiers::Product::of_qkv(shape, columns, batch_rows(shape), Format::Q4_K))
+            },
+        }],
+    },
+    Entry {
+        name: "q6_k_matmul_msl_qkv",
+        summary: "Products with the matrix of values where queries and keys are stored in another format.",
+        items: &[],
+        fits,
+        variants: &[Variant {
+            name: "v",
+            build: |shape| {
+                let columns = shape.q_width() + shape.kv_width()..shape.qkv_width();
+                tiers::msl(&tiers::Product::of_qkv(shape, columns, batch_rows(shape), Format::Q6_K))
+            },
+        }],
     },
 ];
 

@@ -6,7 +6,7 @@ use tilewright_tile::{Pipeline, ResourceKind, Scalar, Stage};
 use super::Chunk;
 use super::weights::TransposedPack;
 use crate::format::Format;
-use crate::layout::{LayerPack, Slot, Tensor};
+use crate::layout::{LayerPack, ModelPack, Piece, Slot, Tensor};
 use crate::shape::Shape;
 
 /// Regions that every prefill has. Activations are `[rows, width]`.
@@ -33,22 +33,27 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Declares the regions of a chunk. Weights are stored as `format`; the residual stream outlives the last stage
-    /// when it is `wanted`.
-    pub(super) fn new(p: &mut Pipeline, shape: &Shape, chunk: &Chunk, format: Format, wanted: bool) -> Self {
+    /// Declares the regions of a chunk. The layers lie in `packs`, the embedding is stored as `embedding`; the residual
+    /// stream outlives the last stage when it is `wanted`.
+    pub(super) fn new(
+        p: &mut Pipeline,
+        shape: &Shape,
+        chunk: &Chunk,
+        (packs, embedding): (&ModelPack, Format),
+        wanted: bool,
+    ) -> Self {
         let layers = u64::from(shape.layers);
         let angles = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
         let past = cache_bytes(shape, chunk.cache) * layers;
-        let pack = LayerPack::new(shape, format).bytes() * layers;
         let stream = if wanted { ResourceKind::Output } else { ResourceKind::Scratch };
-        let embedding = Weights::vocabulary(p, "embedding", shape, format);
+        let embedding = Weights::vocabulary(p, "embedding", shape, embedding);
         let mut add = |name: &str, bytes, kind| p.resource(name, bytes, kind);
         Self {
             tokens: add("tokens", u64::from(chunk.rows) * 4, ResourceKind::State),
             control: add("control", 8, ResourceKind::State),
             embedding,
             rotary: add("rotary", angles, ResourceKind::Input),
-            layers: add("layers", pack, ResourceKind::Input),
+            layers: add("layers", packs.bytes(), ResourceKind::Input),
             keys: add("keys", past, ResourceKind::State),
             values: add("values", past, ResourceKind::State),
             x: add("x", chunk.bytes(shape.hidden), stream),
@@ -72,59 +77,54 @@ pub(super) fn cache_bytes(shape: &Shape, storage: Scalar) -> u64 {
     u64::from(shape.kv_width()) * u64::from(shape.capacity) * u64::from(storage.bytes())
 }
 
-/// A matrix: its numbers, and its scales if it is quantised.
+/// A matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Weights {
-    numbers: Region,
-    scales: Option<Region>,
+    region: Region,
+    slot: Slot,
+    format: Format,
 }
 
 impl Weights {
-    fn new(region: Region, slot: Slot) -> Self {
-        let scales = region.part(slot.offset + slot.bytes, slot.scale_bytes);
-        let scales = (slot.scale_bytes > 0).then_some(scales);
-        Self { numbers: region.part(slot.offset, slot.bytes), scales }
-    }
-
     /// The embedding or the head, a resource of its own.
     pub(super) fn vocabulary(p: &mut Pipeline, name: &str, shape: &Shape, format: Format) -> Self {
         let slot = Slot::of_matrix([shape.vocab, shape.hidden], format);
-        Self::new(p.resource(name, slot.end(), ResourceKind::Input), slot)
+        Self { region: p.resource(name, slot.end(), ResourceKind::Input), slot, format }
     }
 
-    /// Binds the parameter `name` and, if there are scales, `name_scales`.
+    /// Binds the parameter `name` and those of further planes.
     pub(super) fn bind(&self, stage: Stage, name: &str) -> Stage {
-        let stage = stage.read(name, self.numbers);
-        match self.scales {
-            Some(scales) => stage.read(&format!("{name}_scales"), scales),
-            None => stage,
-        }
+        self.slot.bind(stage, name, self.format, self.region)
     }
 }
 
 /// The weights of one layer.
 pub(super) struct LayerWeights<'a> {
     shape: &'a Shape,
-    pack: LayerPack,
+    pack: &'a LayerPack,
     region: Region,
 }
 
 impl<'a> LayerWeights<'a> {
     /// Layer `layer` of the packs in `layers`.
-    pub(super) fn new(shape: &'a Shape, format: Format, layers: Region, layer: u32) -> Self {
-        let pack = LayerPack::new(shape, format);
-        let region = layers.part(pack.bytes() * u64::from(layer), pack.bytes());
-        Self { shape, pack, region }
+    pub(super) fn new(shape: &'a Shape, packs: &'a ModelPack, layers: Region, layer: u32) -> Self {
+        let (start, pack) = packs.layer(layer);
+        Self { shape, pack, region: layers.part(start, pack.bytes()) }
     }
 
     /// A vector.
     pub(super) fn vector(&self, tensor: Tensor) -> Region {
-        self.matrix(tensor).numbers
+        self.pack.slot(tensor).first(self.region)
     }
 
-    /// A matrix.
-    pub(super) fn matrix(&self, tensor: Tensor) -> Weights {
-        Weights::new(self.region, self.pack.slot(tensor))
+    /// The pieces of a matrix.
+    pub(super) fn pieces(&self, tensor: Tensor) -> &'a [Piece] {
+        self.pack.pieces(tensor)
+    }
+
+    /// Binds the parameter `weights` and those of further planes to a piece of a matrix.
+    pub(super) fn bind(&self, stage: Stage, piece: &Piece) -> Stage {
+        piece.slot.bind(stage, "weights", piece.format, self.region)
     }
 
     /// Binds what the model has of norms and bias of heads.

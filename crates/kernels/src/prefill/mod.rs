@@ -17,7 +17,7 @@ mod tests;
 pub mod tiers;
 pub mod weights;
 
-pub use batched::{Batch, Path, Tier, batched, row_logits};
+pub use batched::{Batch, Path, Tier, batched, batched_of, row_logits};
 pub use chunk::Chunk;
 pub use chunked::{Attention, ChunkedPrefill, Options, PrefillError};
 pub use entries::{ENTRIES, PIPELINES};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tilewright_kernels::decode::{Goal, Options, staged};
-use tilewright_kernels::{Format, Shape, host};
+use tilewright_kernels::{Format, Formats, Shape, host};
 use tilewright_model::Checkpoint;
 use tilewright_shim::{Compiler, Language, Order, Staged};
 use tilewright_tile::Pipeline;
@@ -21,7 +21,12 @@ pub struct Loaded {
 
 impl Loaded {
     pub fn new(checkpoint: &Checkpoint, shape: &Shape, format: Format) -> Self {
-        let weights = host::weights(&checkpoint.parameters(), shape, format, |t| t.to_f32()).unwrap();
+        Self::of(checkpoint, shape, &Formats::uniform(shape, format))
+    }
+
+    /// Matrices in several formats.
+    pub fn of(checkpoint: &Checkpoint, shape: &Shape, formats: &Formats) -> Self {
+        let weights = host::weights(&checkpoint.parameters(), shape, formats, |t| t.to_f32()).unwrap();
         let mut memory = Memory::new();
         let mut buffers = BTreeMap::new();
         for (name, bytes) in weights {

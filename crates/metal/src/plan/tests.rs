@@ -24,7 +24,7 @@ fn config(name: &str) -> Config {
 }
 
 fn plan(config: &Config, options: &MetalOptions, facts: &Facts) -> Result<Plan, Refusal> {
-    resolve_plan(config, StoredType::Bf16, options, facts)
+    resolve_plan(config, &Parameters::all(config, &StoredType::Bf16), options, facts)
 }
 
 fn execution(plan: &Plan) -> ExecutionPlan {
@@ -121,4 +121,30 @@ fn layers_that_no_buffer_holds_are_refused() {
 #[test]
 fn caches_are_made_for_powers_of_two_from_512() {
     assert_eq!([1, 512, 513, 4000, 65_536].map(capacity), [512, 512, 1024, 4096, 65_536]);
+}
+
+#[test]
+fn blocks_are_held_as_they_are_stored_and_others_are_told_by_name() {
+    let config = config("qwen3-tiny");
+    let mut stored = Parameters::all(&config, &StoredType::Q8_0);
+    stored.layers[1].v = StoredType::Q5_0;
+    stored.layers[0].down = StoredType::Q4_0;
+    let blocks = resolve_plan(&config, &stored, &MetalOptions::default(), &facts()).unwrap();
+    assert_eq!(blocks.weights, WeightFormat::Gguf);
+    let told = |note: &str| blocks.notes.iter().any(|line| line.contains(note));
+    let down = config.hidden * config.intermediate * 9 / 16;
+    assert!(
+        told(&format!("q4_0 ({down} bytes)")) && told("v: q5_0 held as q8_0 in layers 1"),
+        "{:?}",
+        blocks.notes
+    );
+    let all: u64 = blocks.weight_bytes;
+    let int8 = MetalOptions { weights: Some(WeightFormat::Int8), ..MetalOptions::default() };
+    let rounded = resolve_plan(&config, &stored, &int8, &facts()).unwrap();
+    assert!(
+        all > rounded.weight_bytes && all < rounded.weight_bytes * 21 / 20,
+        "a scale for 32 instead of 128"
+    );
+    let asked = MetalOptions { weights: Some(WeightFormat::Gguf), ..MetalOptions::default() };
+    assert_eq!(codes(plan(&config, &asked, &facts())), (Code::DeviceOptionInvalid, 1), "bf16 are no blocks");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tilewright_backend::execution::ExecutionPlan;
-use tilewright_kernels::{Format, Shape, host};
+use tilewright_kernels::{Formats, Shape, host};
 use tilewright_model::{Code, Refusal, Rope};
 use tilewright_tile::ResourceKind;
 use tilewright_tile::ir::print;
@@ -28,7 +28,7 @@ pub(super) struct Machine<D: Device> {
     kernels: BTreeMap<String, D::Kernel>,
     programs: BTreeMap<Key, Program<D>>,
     shape: Shape,
-    format: Format,
+    formats: Formats,
     rope: Rope,
     /// Positions of the rotary table.
     turned: u32,
@@ -41,13 +41,13 @@ pub(super) struct Machine<D: Device> {
 }
 
 impl<D: Device> Machine<D> {
-    pub(super) fn new(device: D, shape: Shape, format: Format, rope: Rope) -> Self {
+    pub(super) fn new(device: D, shape: Shape, formats: Formats, rope: Rope) -> Self {
         Self {
             named: BTreeMap::new(),
             kernels: BTreeMap::new(),
             programs: BTreeMap::new(),
             shape,
-            format,
+            formats,
             rope,
             turned: 0,
             plan: ExecutionPlan::UNRESOLVED,
@@ -69,8 +69,8 @@ impl<D: Device> Machine<D> {
         self.shape
     }
 
-    pub(super) const fn format(&self) -> Format {
-        self.format
+    pub(super) const fn formats(&self) -> &Formats {
+        &self.formats
     }
 
     /// Takes another plan; compiled kernels are kept.
@@ -180,7 +180,7 @@ impl<D: Device> Machine<D> {
         if self.programs.contains_key(&key) {
             return Ok(());
         }
-        let pipeline = key.pipeline(&self.shape, self.format, &self.plan)?;
+        let pipeline = key.pipeline(&self.shape, &self.formats, &self.plan)?;
         let mut texts = Vec::new();
         let mut missing = BTreeMap::new();
         for stage in pipeline.stages() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tilewright_backend::execution::{Attention, DecodeRoute, ExecutionPlan, KvContract, SPLIT_KEYS_PARTS};
 use tilewright_kernels::decode::{self, Options};
-use tilewright_kernels::prefill::{Batch, Path, batched, row_logits};
-use tilewright_kernels::{Format, Shape};
+use tilewright_kernels::prefill::{Batch, Path, batched_of, row_logits};
+use tilewright_kernels::{Format, Formats, Shape};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::{Pipeline, Scalar, Verified};
 
@@ -51,7 +51,7 @@ impl Key {
     pub(super) fn pipeline(
         self,
         shape: &Shape,
-        format: Format,
+        formats: &Formats,
         plan: &ExecutionPlan,
     ) -> Result<Arc<Verified<Pipeline>>, Refusal> {
         let attention = plan.check().map_err(super::not_resolved)?;
@@ -64,23 +64,23 @@ impl Key {
                     qkv: tier(gemm.qkv),
                     accumulate: tier(gemm.accum),
                     swiglu: tier(gemm.swiglu),
-                    weights: format,
+                    weights: formats.embedding(),
                 };
-                batched(&shape.with_capacity(capacity), &batch)
+                batched_of(&shape.with_capacity(capacity), &batch, formats)
             }
             Self::Step { sequences, capacity, deep, goal } => {
-                let options = step_options(plan, format, deep).sequences(sequences);
+                let options = step_options(plan, formats.embedding(), deep).sequences(sequences);
                 let (name, goal) = match goal {
                     Goal::Logits => ("step_to_logits", decode::Goal::Logits),
                     Goal::Token => ("step_to_token", decode::Goal::Token),
                 };
                 let shape = shape.with_capacity(capacity);
                 match sequences {
-                    1 => decode::staged(name, &shape, &options, goal),
-                    _ => decode::together(name, &shape, &options, goal),
+                    1 => decode::staged_of(name, &shape, &options, formats, goal),
+                    _ => decode::together_of(name, &shape, &options, formats, goal),
                 }
             }
-            Self::RowLogits { rows } => row_logits(shape, rows, format),
+            Self::RowLogits { rows } => row_logits(shape, rows, formats),
         };
         let refused = |error: String| failed(Code::SessionOpenFailed, format!("{self:?}"), error);
         let pipeline = pipeline.map_err(|rejection| refused(rejection.to_string()))?;

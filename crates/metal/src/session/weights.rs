@@ -2,8 +2,8 @@
 
 use half::bf16;
 use tilewright_backend::{Plan, Progress, Stage};
-use tilewright_kernels::{Format, host};
-use tilewright_model::{Checkpoint, Refusal};
+use tilewright_kernels::host;
+use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
 use super::machine::Machine;
 use crate::Device;
@@ -18,14 +18,14 @@ pub(super) fn upload<D: Device>(
     plan: &Plan,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Refusal> {
-    let (format, total) = (machine.format(), plan.weight_bytes);
+    let (formats, total) = (machine.formats(), plan.weight_bytes);
     let parameters = checkpoint.parameters();
     let elements = elements(checkpoint).max(1);
     let mut read = 0u64;
     progress(Progress { stage: Stage::Pack, done: 0, total });
-    let resources = host::weights(&parameters, &machine.shape(), format, |tensor| {
+    let resources = host::weights(&parameters, &machine.shape(), formats, |tensor| {
         let mut numbers = tensor.to_f32()?;
-        if format == Format::PAIRS {
+        if plan.weights == WeightFormat::Bf16 {
             // Nothing changes in what came from bf16.
             numbers.iter_mut().for_each(|number| *number = bf16::from_f32(*number).to_f32());
         }

@@ -62,10 +62,13 @@ Keys of the architecture are a closed list, `tokenizer.ggml` is another; others 
 ";
 
 const GGUF_TYPES: &str = "
-Elements may be of these types; of the blocks, the floats are those that the format's own tools make.
+Elements may be of these types; of the blocks, the floats are those that the format's own tools make. Unasked, matrices of
+blocks are computed on as they are stored (`--weights gguf`), each in its own type: on the processor those of every type, on GPUs
+those that have kernels. Other blocks are rounded there to q8_0, and `inspect` names them. NVIDIA GPUs do so where `--weights gguf`
+asks for it, and else widen blocks to f32.
 
-| type | elements of a block | bits an element |
-| --- | --- | --- |
+| type | elements of a block | bits an element | computed on as stored |
+| --- | --- | --- | --- |
 ";
 
 const GGUF_WRITTEN: &str = "
@@ -108,7 +111,12 @@ fn gguf_page(page: &mut String) {
     *page += GGUF_TYPES;
     for stored in StoredType::all().filter(|stored| stored.gguf_number().is_some()) {
         let bits = 8.0 * stored.block_bytes() as f64 / stored.block_len() as f64;
-        writeln!(page, "| {stored} | {} | {bits} |", stored.block_len()).unwrap();
+        let by = match (stored.is_block(), stored.is_read_by_kernels()) {
+            (true, true) => "processor, GPUs",
+            (true, false) => "processor",
+            (false, _) => "",
+        };
+        writeln!(page, "| {stored} | {} | {bits} | {by} |", stored.block_len()).unwrap();
     }
     *page += GGUF_WRITTEN;
     *page += GGUF_PRE;

@@ -21,5 +21,5 @@ pub use append::append;
 pub use attention::attention;
 pub use choose::{candidates, choose};
 pub use past::lies;
-pub use pipeline::{end, step};
-pub use products::{down, fits, gate_up, output, qkv, vocabulary};
+pub use pipeline::{end, step, step_of};
+pub use products::{down, fits, gate_up, output, qkv, qkv_rows, vocabulary};

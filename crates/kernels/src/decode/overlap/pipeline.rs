@@ -6,12 +6,14 @@ use tilewright_tile::pipeline::Region;
 use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Stage, Verified, verify};
 
 use super::products::VECTORS;
-use super::{append, attention, candidates, choose, down, gate_up, output, qkv, vocabulary};
+use super::{append, attention, candidates, choose, down, gate_up, output, qkv_rows, vocabulary};
 use crate::decode::options::Options;
 use crate::decode::{rows, select};
 use crate::format::Format;
-use crate::layout::{LayerPack, Slot, Tensor};
+use crate::formats::Formats;
+use crate::layout::{ModelPack, Piece, Slot, Tensor};
 use crate::shape::Shape;
+use crate::verified::Kernels;
 
 /// Bytes of what both halves share.
 struct Shared {
@@ -39,18 +41,33 @@ fn verified(kernel: Kernel) -> Result<Arc<Verified>, Rejection> {
 /// # Errors
 /// A kernel that does not fit a device at this shape.
 pub fn step(name: &str, shape: &Shape, options: &Options) -> Result<Pipeline, Rejection> {
-    let options = Options { sequences: 1, activations: VECTORS, ..*options };
+    step_of(name, shape, options, &Formats::uniform_with(shape, options.weights, options.vectors))
+}
+
+/// The same for matrices in several formats, whatever `options` says of weights and vectors. A layer whose queries, keys and
+/// values are in several has a launch for each.
+///
+/// # Errors
+/// A kernel that does not fit a device at this shape.
+pub fn step_of(
+    name: &str,
+    shape: &Shape,
+    options: &Options,
+    formats: &Formats,
+) -> Result<Pipeline, Rejection> {
+    let options = Options { sequences: 1, activations: VECTORS, vectors: formats.vectors(), ..*options };
     let mut p = Pipeline::new(name, Order::Serial);
-    let pack = LayerPack::with_vectors(shape, options.weights, options.vectors);
+    let packs = ModelPack::new(shape, formats);
     let layers = u64::from(shape.layers);
     let bytes = Shared::of(shape, &options);
-    let matrix = Slot::of_matrix([shape.vocab, shape.hidden], options.weights);
+    let matrix = |format| Slot::of_matrix([shape.vocab, shape.hidden], format);
+    let [first, last] = [formats.embedding(), formats.head()].map(|format| (format, matrix(format)));
     let norm = Slot::of_matrix([1, shape.hidden], Format::Float(options.vectors));
 
     let control = p.resource("control", 8, ResourceKind::Input);
-    let embedding = p.resource("embedding", matrix.end(), ResourceKind::Input);
-    let head = if shape.tied { embedding } else { p.resource("head", matrix.end(), ResourceKind::Input) };
-    let weights = p.resource("layers", layers * pack.bytes(), ResourceKind::Input);
+    let embedding = p.resource("embedding", first.1.end(), ResourceKind::Input);
+    let head = if shape.tied { embedding } else { p.resource("head", last.1.end(), ResourceKind::Input) };
+    let weights = p.resource("layers", packs.bytes(), ResourceKind::Input);
     let final_norm = p.resource("final_norm", norm.end(), ResourceKind::Input);
     let rotary = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
     let rotary = p.resource("rotary", rotary, ResourceKind::Input);
@@ -62,42 +79,57 @@ pub fn step(name: &str, shape: &Shape, options: &Options) -> Result<Pipeline, Re
     let mixed = vector("mixed", shape.q_width());
     let activation = vector("activation", shape.intermediate);
 
-    let embed = Stage::new("embedding", &verified(rows::embed(shape, &options))?).read("control", control);
-    p.push(bound(embed, "embedding", embedding, matrix).write("x", x));
-    let qkv = verified(qkv(shape, &options))?;
+    let embed = verified(rows::embed(shape, &options.weights(first.0)))?;
+    let embed = Stage::new("embedding", &embed).read("control", control);
+    p.push(first.1.bind(embed, "embedding", first.0, embedding).write("x", x));
     let attention = verified(attention(shape, &options))?;
-    let output = verified(output(shape, &options))?;
-    let gate_up = verified(gate_up(shape, &options))?;
-    let down = verified(down(shape, &options))?;
+    let mut products = Kernels::new();
     for layer in 0..shape.layers {
         let stage = |name: &str, kernel: &Arc<Verified>| Stage::new(format!("{name}.{layer}"), kernel);
         let of = |all: Region, bytes: u64| all.part(u64::from(layer) * bytes, bytes);
-        let of_layer = of(weights, pack.bytes());
-        let vector = |tensor| {
-            let Slot { offset, bytes, .. } = pack.slot(tensor);
-            of_layer.part(offset, bytes)
+        let (start, pack) = packs.layer(layer);
+        let of_layer = weights.part(start, pack.bytes());
+        let vector = |tensor| pack.slot(tensor).first(of_layer);
+        let mut product = |name: &str, tensor: Tensor| -> Result<Vec<Stage>, Rejection> {
+            let of = |(n, piece): (usize, &Piece)| {
+                let name = if n == 0 { format!("{name}.{layer}") } else { format!("{name}.{layer}.{n}") };
+                let options = &options.weights(piece.format);
+                let kernel =
+                    products.of((tensor, piece.format, [piece.first, piece.rows]), || match tensor {
+                        Tensor::Output => output(shape, options),
+                        Tensor::GateUp => gate_up(shape, options),
+                        Tensor::Down => down(shape, options),
+                        _ => qkv_rows(shape, options, piece.first..piece.first + piece.rows),
+                    })?;
+                Ok(piece.slot.bind(Stage::new(name, &kernel), "weights", piece.format, of_layer))
+            };
+            pack.pieces(tensor).iter().enumerate().map(of).collect()
         };
-        let weights = |stage, tensor| bound(stage, "weights", of_layer, pack.slot(tensor));
 
-        let mut qkv = weights(stage("qkv", &qkv), Tensor::Qkv).read("w", vector(Tensor::InputNorm));
-        if shape.qkv_bias {
-            qkv = qkv.read("bias", vector(Tensor::QkvBias));
+        for qkv in product("qkv", Tensor::Qkv)? {
+            let qkv = qkv.read("w", vector(Tensor::InputNorm)).read("x", x).write("y", heads);
+            p.push(if shape.qkv_bias { qkv.read("bias", vector(Tensor::QkvBias)) } else { qkv });
         }
-        p.push(qkv.read("x", x).write("y", heads));
         let mut attention = stage("attention", &attention).read("control", control).read("rotary", rotary);
         if shape.qk_norm {
             attention = attention.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
         }
         let attention = attention.read("qkv", heads).read("cache", of(cache, bytes.cache));
         p.push(attention.write("mixed", mixed).write("fresh", of(fresh, bytes.fresh)));
-        p.push(weights(stage("output", &output), Tensor::Output).read("x", mixed).update("y", x));
-        let gate_up = weights(stage("gate_up", &gate_up), Tensor::GateUp).read("w", vector(Tensor::PostNorm));
-        p.push(gate_up.read("x", x).write("activation", activation));
-        p.push(weights(stage("down", &down), Tensor::Down).read("x", activation).update("y", x));
+        for output in product("output", Tensor::Output)? {
+            p.push(output.read("x", mixed).update("y", x));
+        }
+        for gate_up in product("gate_up", Tensor::GateUp)? {
+            p.push(gate_up.read("w", vector(Tensor::PostNorm)).read("x", x).write("activation", activation));
+        }
+        for down in product("down", Tensor::Down)? {
+            p.push(down.read("x", activation).update("y", x));
+        }
     }
     let logits = p.resource("logits", bytes.logits, ResourceKind::Output);
-    let vocabulary = Stage::new("vocabulary", &verified(vocabulary(shape, &options))?).read("w", final_norm);
-    p.push(bound(vocabulary, "weights", head, matrix).read("x", x).write("y", logits));
+    let vocabulary = verified(vocabulary(shape, &options.weights(last.0)))?;
+    let vocabulary = Stage::new("vocabulary", &vocabulary).read("w", final_norm);
+    p.push(last.1.bind(vocabulary, "weights", last.0, head).read("x", x).write("y", logits));
     Ok(p)
 }
 
@@ -125,14 +157,4 @@ pub fn end(name: &str, shape: &Shape, options: &Options) -> Result<Pipeline, Rej
     let choose = Stage::new("choose", &verified(choose(shape))?).read("best", best).read("at", at);
     p.push(choose.update("control", control).write("ids", ids));
     Ok(p)
-}
-
-/// Binds a matrix that lies at `slot` of `region`, and its scales.
-fn bound(stage: Stage, parameter: &str, region: Region, slot: Slot) -> Stage {
-    let Slot { offset, bytes, scale_bytes } = slot;
-    let stage = stage.read(parameter, region.part(offset, bytes));
-    match scale_bytes {
-        0 => stage,
-        _ => stage.read(&format!("{parameter}_scales"), region.part(offset + bytes, scale_bytes)),
-    }
 }

@@ -1,6 +1,8 @@
 //! Products that read their weights ahead: one SIMD group an output row.
 
-use tilewright_tile::build::Range;
+use std::ops::Range;
+
+use tilewright_tile::build;
 use tilewright_tile::{Builder, Kernel, Launch, Scalar, Value, Vec4, View, kernel};
 
 use crate::decode::options::{Concerns, Layout, Options};
@@ -60,23 +62,40 @@ const WEIGHTS: Concerns = Concerns { weights: true, cache: false, arithmetic: fa
 
 /// `qkv = W·norm(x) (+ bias)`.
 pub fn qkv(shape: &Shape, options: &Options) -> Kernel {
-    normed("qkv", Tensor::Qkv.extents(shape), shape.qkv_bias, shape, options)
+    qkv_rows(shape, options, 0..shape.qkv_width())
+}
+
+/// Some rows of that, where the matrix of each format has a product of its own.
+pub fn qkv_rows(shape: &Shape, options: &Options, rows: Range<u32>) -> Kernel {
+    let part = shape.qkv_part(&rows);
+    normed(("qkv", part), (rows, shape.qkv_width()), shape.qkv_bias, shape, options)
 }
 
 /// `logits = head·norm(x)`.
 pub fn vocabulary(shape: &Shape, options: &Options) -> Kernel {
-    normed("vocabulary", [shape.vocab, shape.hidden], false, shape, options)
+    normed(("vocabulary", ""), (0..shape.vocab, shape.vocab), false, shape, options)
 }
 
-/// `y = W·(x / rms(x) · w) (+ bias)`.
-fn normed(name: &str, extents: [u32; 2], bias: bool, shape: &Shape, options: &Options) -> Kernel {
-    let ([rows, columns], vectors) = (extents, options.vectors);
-    kernel(named(name, options, WEIGHTS), launch(rows), |k| {
+/// `y = W·(x / rms(x) · w) (+ bias)`: some rows of `all`.
+fn normed(
+    (name, part): (&str, &str),
+    (rows, all): (Range<u32>, u32),
+    bias: bool,
+    shape: &Shape,
+    options: &Options,
+) -> Kernel {
+    let (columns, vectors) = (shape.hidden, options.vectors);
+    let mut name = named(name, options, WEIGHTS);
+    let (first, count) = (rows.start, rows.end - rows.start);
+    name.push_str(part);
+    kernel(name, launch(count), |k| {
         let x = k.read::<f32>("x", [columns]);
         let w = Gain::read(k, columns, vectors);
-        let weights = matrix(k, extents, rows, options);
-        let bias = bias.then(|| guard(k.read::<f32>("bias", [rows]).stored(vectors)));
-        let y = guard(k.write::<f32>("y", [rows]));
+        let weights = matrix(k, [count, columns], count, options);
+        let bias = bias.then(|| k.read::<f32>("bias", [all]).stored(vectors));
+        let y = k.write::<f32>("y", [all]);
+        // Where there are other rows as well, the last is no edge of a view.
+        let (bias, y) = if count == all { (bias.map(guard), guard(y)) } else { (bias, y) };
         let (h, squares) = (Staged::scratch(k, columns), k.scratch("squares", [ROWS]));
 
         let row = row(k);
@@ -84,7 +103,12 @@ fn normed(name: &str, extents: [u32; 2], bias: bool, shape: &Shape, options: &Op
         k.launch_barrier();
         let scale = h.norm(k, (x, &w), squares, shape.norm_eps);
         let product = ahead.products(h.vector)[0] * scale;
-        y.set_from_lane(0, [row], bias.map_or(product, |bias| product + bias.at([row])));
+        let at = if first == 0 { row } else { row + first };
+        let result = |at| bias.map_or(product, |bias| product + bias.at([at]));
+        match count != all && !count.is_multiple_of(ROWS) {
+            true => k.when(k.lane().eq(0) & row.lt(count), || y.set([at], result(at))),
+            false => y.set_from_lane(0, [at], result(at)),
+        }
     })
 }
 
@@ -229,7 +253,7 @@ impl<'k> Gain<'k> {
 }
 
 /// The first of every four neighbours, dealt out to the threads.
-fn fours(k: &Builder, columns: u32) -> Range<'_> {
+fn fours(k: &Builder, columns: u32) -> build::Range<'_> {
     k.range(k.thread() * 4, columns).step(k.threads() * 4)
 }
 

@@ -57,35 +57,36 @@ fn stored(rows: u32, inner: u32, format: Format) -> Stored {
             let numbers = upper.iter().map(|&bits| f64::from(f32::from_bits(bits << 16))).collect();
             Stored { weights: Data::Words(words), scales: None, numbers }
         }
-        Format::Int8 { group } => {
+        Format::Q4K | Format::Q6K => panic!("{format:?} is compared with what its blocks stand for"),
+        Format::Int8 { group, scale } => {
             let codes: Vec<i8> = noise_of(2).iter().map(|v| (v * 127.0) as i8).collect();
-            let (scales, numbers) = scaled(&codes, inner, group);
+            let (scales, numbers) = scaled(&codes, (inner, group), scale);
             Stored { weights: Data::Codes(codes), scales: Some(scales), numbers }
         }
-        Format::Int4 { group } => {
+        Format::Int4 { group, scale } => {
             let codes: Vec<i8> = noise_of(2).iter().map(|v| (v * 7.0) as i8).collect();
             let word = |eight: &[i8]| {
                 eight.iter().enumerate().fold(0u32, |word, (n, &code)| word | ((code + 8) as u32) << (4 * n))
             };
             let words = codes.chunks(8).map(|eight| word(eight) as i32).collect();
-            let (scales, numbers) = scaled(&codes, inner, group);
+            let (scales, numbers) = scaled(&codes, (inner, group), scale);
             Stored { weights: Data::Words(words), scales: Some(scales), numbers }
         }
     }
 }
 
 /// Scales for rows of `inner` codes, and the numbers both stand for.
-fn scaled(codes: &[i8], inner: u32, group: u32) -> (Data, Vec<f64>) {
+fn scaled(codes: &[i8], (inner, group): (u32, u32), scale: Scalar) -> (Data, Vec<f64>) {
     let (rows, per_row) = (codes.len() as u32 / inner, inner.div_ceil(group));
     let scales: Vec<f32> = noise(rows * per_row, 3).iter().map(|s| (s.abs() + 0.1) / 127.0).collect();
-    let kept_scales = kept(&scales, Format::SCALE);
+    let kept_scales = kept(&scales, scale);
     let (inner, group, per_row) = (inner as usize, group as usize, per_row as usize);
     let number = |n: usize| f64::from(codes[n]) * kept_scales[n / inner * per_row + n % inner / group];
     (Data::Floats(scales), (0..codes.len()).map(number).collect())
 }
 
 fn case(product: &tiers::Product) -> (Vec<(&'static str, Data)>, Vec<f64>) {
-    let tiers::Product { role, rows, columns, inner, format } = *product;
+    let tiers::Product { role, rows, columns, inner, format, .. } = *product;
     let parts = if role == Role::GateUp { 2 } else { 1 };
     let Stored { weights, scales, numbers } = stored(parts * columns, inner, format);
     let a = noise(rows * inner, 1);
@@ -109,6 +110,11 @@ fn case(product: &tiers::Product) -> (Vec<(&'static str, Data)>, Vec<f64>) {
     (inputs, expected)
 }
 
+/// A product without columns beside it.
+fn whole(role: Role, [rows, columns, inner]: [u32; 3], format: Format) -> tiers::Product {
+    tiers::Product { role, rows, columns, beside: [0; 2], part: "", inner, format }
+}
+
 type Build = fn(&tiers::Product) -> Kernel;
 
 const TIERS: [Build; 5] = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
@@ -119,7 +125,8 @@ fn every_tier_multiplies_in_every_role() {
         [(64, 64, 128, 32), (35, 36, 100, 32), (1, 4, 4, 128), (66, 100, 68, 128)]
     {
         for role in Role::ALL {
-            let product = tiers::Product { role, rows, columns, inner, format: Format::Int8 { group } };
+            let format = Format::Int8 { group, scale: Scalar::Bf16 };
+            let product = whole(role, [rows, columns, inner], format);
             let (inputs, expected) = case(&product);
             for tier in TIERS {
                 let kernel = tier(&product);
@@ -132,7 +139,7 @@ fn every_tier_multiplies_in_every_role() {
 
 #[test]
 fn exponentials_of_swiglu_are_precise_in_the_products() {
-    let product = tiers::Product { role: Role::GateUp, rows: 4, columns: 4, inner: 4, format: Format::INT8 };
+    let product = whole(Role::GateUp, [4; 3], Format::INT8);
     let kernel = tilewright_tile::verify(tiers::original(&product)).unwrap();
     assert!(tilewright_tile::Report::new(&kernel).fast.is_empty());
     assert_eq!(Exponential::default(), Exponential::Precise);

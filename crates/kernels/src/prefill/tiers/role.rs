@@ -1,5 +1,7 @@
 //! What a product is for: where its sizes come from and what becomes of its tile.
 
+use std::ops::Range;
+
 use tilewright_tile::{Builder, Value, View};
 
 use super::numbers::Numbers;
@@ -61,8 +63,12 @@ pub struct Product {
     pub role: Role,
     /// Rows of the chunk.
     pub rows: u32,
-    /// Columns of the output.
+    /// Columns of the output that it makes.
     pub columns: u32,
+    /// Columns of the output before those and after them, where matrices of other formats make others.
+    pub beside: [u32; 2],
+    /// What these columns are called in the kernel's name.
+    pub part: &'static str,
     /// Columns of `a`.
     pub inner: u32,
     /// How the matrix is stored.
@@ -73,12 +79,24 @@ impl Product {
     /// The product of a role for a chunk of `rows` rows.
     pub fn new(shape: &Shape, role: Role, rows: u32, format: Format) -> Self {
         let [outputs, inner] = role.tensor().extents(shape);
-        Self { role, rows, columns: outputs / role.parts(), inner, format }
+        Self { role, rows, columns: outputs / role.parts(), beside: [0; 2], part: "", inner, format }
+    }
+
+    /// The product of some of the queries, keys and values, of which the matrix has just these.
+    pub fn of_qkv(shape: &Shape, columns: Range<u32>, rows: u32, format: Format) -> Self {
+        let whole = Self::new(shape, Role::Qkv, rows, format);
+        let beside = [columns.start, whole.columns - columns.end];
+        Self { columns: columns.end - columns.start, beside, part: shape.qkv_part(&columns), ..whole }
+    }
+
+    /// Columns of the whole output.
+    const fn width(&self) -> u32 {
+        self.beside[0] + self.columns + self.beside[1]
     }
 
     /// The name of its kernel of a tier.
     pub(super) fn kernel_name(&self, tier: &str) -> String {
-        format!("{}_matmul_{tier}_{}", self.format.name(), self.role.name())
+        format!("{}_matmul_{tier}_{}{}", self.format.name(), self.role.name(), self.part)
     }
 }
 
@@ -104,13 +122,13 @@ pub(super) const fn groups(product: &Product, rows: u32, width: u32) -> [u32; 3]
 impl<'k> Operands<'k> {
     /// Declares the views; the threadgroup's part has `rows` rows and `width` matrix rows.
     pub(super) fn declare(k: &'k Builder, product: &Product, rows: u32, width: u32) -> Self {
-        let Product { role, rows: all, columns, inner, format } = *product;
+        let Product { role, rows: all, columns, inner, format, .. } = *product;
         let parts = role.parts();
         let a = k.read::<f32>("a", [all, inner]).guarded();
         let numbers = Numbers::read(k, [parts, columns, inner], format);
         let out = match role {
-            Role::Qkv | Role::GateUp => k.write::<f32>("out", [all, columns]),
-            Role::Output | Role::Down => k.read_write::<f32>("out", [all, columns]),
+            Role::Qkv | Role::GateUp => k.write::<f32>("out", [all, product.width()]),
+            Role::Output | Role::Down => k.read_write::<f32>("out", [all, product.width()]),
         };
         let (row, column) = (k.group_axis(1) * rows, k.group_axis(0) * (width / parts));
         Self { product: *product, a, numbers, out: out.guarded(), row, column, width }
@@ -166,7 +184,9 @@ impl<'k> Operands<'k> {
         let fours = each / 4;
         k.each(k.thread_strided(rows * fours, 1), |i| {
             let (r, n) = (i / fours, i % fours * 4);
-            let at = (self.row + r, self.column + n);
+            let (row, column) = (self.row + r, self.column + n);
+            let [before, after] = self.product.beside;
+            let at = (row, if before == 0 { column } else { column + before });
             let c = sum(r, n);
             let result = match self.product.role {
                 Role::Qkv => c,
@@ -176,7 +196,11 @@ impl<'k> Operands<'k> {
                     k.vec4([0, 1, 2, 3].map(|p| silu(c.part(p), Exponential::Precise) * up.part(p)))
                 }
             };
-            self.out.set4(at, result);
+            // Where other columns follow, the last is no edge of the view.
+            match after > 0 && !self.product.columns.is_multiple_of(each) {
+                true => self.out.set4_if(column.lt(self.product.columns), at, result),
+                false => self.out.set4(at, result),
+            }
         });
     }
 }

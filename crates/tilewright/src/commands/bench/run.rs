@@ -60,9 +60,10 @@ impl Job {
         console: &mut Console,
         build: &mut dyn FnMut(Common) -> Result<Phases<'static>, Refusal>,
     ) -> Result<(), Failure> {
-        let (config, stored) = (self.checkpoint.config(), self.checkpoint.parameters().embedding.stored);
+        let config = self.checkpoint.config();
+        let stored = self.checkpoint.parameters().map(|_, tensor| tensor.stored);
         let mut options = self.choice.options.clone();
-        let chunk = resolve_plan(config, stored, &options)?.prefill_chunk;
+        let chunk = resolve_plan(config, &stored, &options)?.prefill_chunk;
         let phases = build(Common { vocab: config.vocab, chunk })?;
         let room = room(&phases);
         if phases.first.is_empty() {
@@ -75,7 +76,7 @@ impl Job {
         }
         options.context = Some(context);
         let device = options.choose_device()?;
-        let plan = resolve_plan(config, stored, &options)?;
+        let plan = resolve_plan(config, &stored, &options)?;
         console.notice("model", &format!("{}: {}", self.choice.source, describe::config(config)));
         console.notice("plan", &describe::plan(&plan));
         console.notice("", &format!("device {}: {}", device.kind, device.reason));

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tilewright_engine::{OpenOptions, Plan, Source, resolve_plan};
-use tilewright_model::{ChatTemplate, Checkpoint, Inspection, Refusal, Tokenizer, WeightFormat};
+use tilewright_model::{
+    ChatTemplate, Checkpoint, Inspection, Parameters, Refusal, StoredType, Tokenizer, WeightFormat,
+};
 
 use crate::flags::ModelChoice;
 
@@ -33,40 +35,47 @@ impl Facts {
             formats: Vec::new(),
             tokenizer: None,
         };
-        facts.resolve(&choice.options);
-        if facts.inspection.refusals.is_empty()
-            && let Err(refusal) = facts.open()
+        let checkpoint = facts.inspection.refusals.is_empty().then(|| facts.open());
+        let stored = checkpoint.as_ref().and_then(|opened| opened.as_ref().ok());
+        let stored = stored.map(|checkpoint| checkpoint.parameters().map(|_, tensor| tensor.stored));
+        facts.resolve(stored, &choice.options);
+        if let Some(opened) = checkpoint
+            && let Err(refusal) = opened.and_then(|checkpoint| facts.read(&checkpoint))
         {
             facts.refusals.push(refusal);
         }
         facts
     }
 
-    fn resolve(&mut self, options: &OpenOptions) {
+    /// `stored` is how each tensor is stored, if the checkpoint opens; else all count as the first.
+    fn resolve(&mut self, stored: Option<Parameters<StoredType>>, options: &OpenOptions) {
         let Some(config) = &self.inspection.config else { return };
-        let Some(stored) = self.inspection.tensors.first().map(|t| t.stored).or(config.stored) else {
-            return;
-        };
-        match resolve_plan(config, stored, options) {
+        let first = self.inspection.tensors.first().map(|t| t.stored).or(config.stored);
+        let Some(stored) = stored.or_else(|| Some(Parameters::all(config, &first?))) else { return };
+        match resolve_plan(config, &stored, options) {
             Ok(plan) => self.plan = Some(plan),
             Err(refusal) => self.refusals.push(refusal),
         }
         let other = |weights| OpenOptions { weights: Some(weights), ..options.clone() };
         self.formats = WeightFormat::ALL
             .into_iter()
-            .filter_map(|w| resolve_plan(config, stored, &other(w)).ok())
+            .filter_map(|w| resolve_plan(config, &stored, &other(w)).ok())
             .collect();
     }
 
-    /// Reads the texts as a command would. The weight files are mapped, not read.
-    fn open(&mut self) -> Result<(), Refusal> {
-        let checkpoint = match &self.source {
-            Source::Embedded => Checkpoint::embedded()?,
-            Source::Path(path) => Checkpoint::open(path)?,
-        };
+    /// The weight files are mapped, not read.
+    fn open(&self) -> Result<Checkpoint, Refusal> {
+        match &self.source {
+            Source::Embedded => Checkpoint::embedded(),
+            Source::Path(path) => Checkpoint::open(path),
+        }
+    }
+
+    /// Reads the texts as a command would.
+    fn read(&mut self, checkpoint: &Checkpoint) -> Result<(), Refusal> {
         if checkpoint.tokenizer_json().is_some() {
-            let tokenizer = self.tokenizer.insert(Tokenizer::from_checkpoint(&checkpoint)?);
-            ChatTemplate::from_checkpoint(&checkpoint, tokenizer)?;
+            let tokenizer = self.tokenizer.insert(Tokenizer::from_checkpoint(checkpoint)?);
+            ChatTemplate::from_checkpoint(checkpoint, tokenizer)?;
         }
         Ok(())
     }

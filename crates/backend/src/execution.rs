@@ -27,3 +27,12 @@ pub use request::{ByRole, ExecutionRequest, Linked};
 pub const SPLIT_KEYS_FROM: usize = 512;
 /// Threadgroups that it splits them among.
 pub const SPLIT_KEYS_PARTS: u32 = 8;
+/// Rows of a prompt's products up to which a narrow tile is filled no worse than half of a wide one: those of the tile of
+/// the tier `original`.
+pub const NARROW_TILE_ROWS: usize = 32;
+
+/// Whether products over so many rows take the narrow tile, where no tier was asked for: of a wide one, half would be
+/// empty. Either sums in the same order, to the same bits.
+pub const fn narrow_tile(rows: usize) -> bool {
+    rows <= NARROW_TILE_ROWS
+}

@@ -16,5 +16,5 @@ pub mod support;
 
 pub use checks::Checks;
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
-pub use progress::{Progress, Stage};
+pub use progress::{Progress, Stage, Watch};
 pub use resident::{Cancel, LogitSink, Paging, Resident, Sequence, Step};

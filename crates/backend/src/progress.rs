@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tilewright_model::Refusal;
+
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -39,3 +41,6 @@ pub struct Progress {
     /// Bytes in all.
     pub total: u64,
 }
+
+/// Who hears of progress and decides whether loading goes on: a refusal ends it there, and what was loaded is freed.
+pub type Watch<'a> = dyn FnMut(Progress) -> Result<(), Refusal> + 'a;

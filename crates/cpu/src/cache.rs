@@ -21,9 +21,10 @@ mod key;
 mod restore;
 mod store;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use tilewright_backend::{Plan, Progress, Stage};
+use tilewright_backend::{Plan, Progress, Stage, Watch};
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 use twox_hash::XxHash3_128;
 
@@ -58,17 +59,17 @@ impl PackedCache {
 /// Weights from the cache in `folder`, or packed and put there; and what to tell about it.
 ///
 /// # Errors
-/// Those of packing. Whatever is wrong with the cache is told and costs time, nothing else.
+/// Those of packing and of `progress`. Whatever is wrong with the cache is told and costs time, nothing else.
 pub(crate) fn load(
     folder: &Path,
     checkpoint: &Checkpoint,
     format: WeightFormat,
     (isa, pool): (Isa, &Pool),
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<(Weights, Vec<String>), Refusal> {
-    progress(Progress { stage: Stage::Identify, done: 0, total: 1 });
+    progress(Progress { stage: Stage::Identify, done: 0, total: 1 })?;
     let key = Key::of(checkpoint.digest(), format, (isa, pool))?;
-    progress(Progress { stage: Stage::Identify, done: 1, total: 1 });
+    progress(Progress { stage: Stage::Identify, done: 1, total: 1 })?;
     let path = folder.join(key.file_name());
     let place = path.display();
     let mut notes = Vec::new();
@@ -90,7 +91,18 @@ pub(crate) fn load(
         );
         return Ok((weights, notes));
     }
-    notes.push(match store::store(&path, &key, &weights, pool, progress) {
+    let mut ended = None;
+    let mut told = |at| {
+        progress(at).map_err(|refusal| {
+            ended = Some(refusal);
+            io::Error::other("nobody waits for it")
+        })
+    };
+    let stored = store::store(&path, &key, &weights, pool, &mut told);
+    if let Some(refusal) = ended {
+        return Err(refusal);
+    }
+    notes.push(match stored {
         Ok(()) => format!("packed weights kept in {place} for the next start"),
         Err(error) => format!("warning: packed weights could not be kept in {place}: {error}"),
     });

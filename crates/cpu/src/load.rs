@@ -7,7 +7,7 @@ mod packer;
 
 use std::ops::Range;
 
-use tilewright_backend::Progress;
+use tilewright_backend::Watch;
 use tilewright_model::{Checkpoint, Parameters, Refusal, Tensor, WeightFormat};
 
 pub(crate) use packer::Packer;
@@ -34,11 +34,11 @@ pub(crate) fn pack(
     checkpoint: &Checkpoint,
     format: WeightFormat,
     by: (Isa, &Pool),
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Weights, Refusal> {
     let parameters = checkpoint.parameters();
     let release = |bytes: &[u8]| checkpoint.release(bytes);
-    assemble(&parameters, &mut Packer::new(&parameters, format, by, &release, progress))
+    assemble(&parameters, &mut Packer::new(&parameters, format, by, &release, progress)?)
 }
 
 /// Asks `from` for every matrix of a model, always in the same order, and reads its vectors.

@@ -1,7 +1,7 @@
 //! Opening a checkpoint on this device.
 
 use half::f16;
-use tilewright_backend::{KvFormat, Progress, Resident};
+use tilewright_backend::{KvFormat, Resident, Watch};
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
 use crate::cache;
@@ -22,7 +22,7 @@ use crate::resident::CpuModel;
 pub fn open(
     checkpoint: &Checkpoint,
     options: &CpuOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Box<dyn Resident>, Refusal> {
     let host = Host::detect();
     let stored = checkpoint.parameters().map(|_, tensor| tensor.stored).standing();

@@ -134,7 +134,7 @@ fn non_finite_weights_are_refused_by_name_and_place() {
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
     for weights in tilewright_cpu::FORMATS {
         let options = CpuOptions { weights: Some(weights), ..CpuOptions::default() };
-        let refusal = open(&checkpoint, &options, &mut |_| ()).err().unwrap();
+        let refusal = open(&checkpoint, &options, &mut |_| Ok(())).err().unwrap();
         assert_eq!(refusal.code(), Code::NonFiniteWeight);
         assert!(refusal.to_string().contains(&format!("{name}[5, 7]")), "{weights}: {refusal}");
     }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use common::{prefill_all, seeded};
 use tempfile::TempDir;
-use tilewright_backend::{Progress, Stage};
+use tilewright_backend::{Progress, Stage, Watch};
 use tilewright_cpu::{CpuOptions, PackedCache, open};
 use tilewright_gate::seeded::small;
-use tilewright_model::{Checkpoint, Config, Family, WeightFormat};
+use tilewright_model::{Checkpoint, Code, Config, Family, Refusal, WeightFormat};
 
 /// What a start did.
 struct Start {
@@ -37,14 +37,14 @@ fn config_of(family: Family) -> Config {
 }
 
 fn start(checkpoint: &Checkpoint, weights: WeightFormat, folder: &Path) -> Start {
-    start_watched(checkpoint, weights, folder, &mut |_| ())
+    start_watched(checkpoint, weights, folder, &mut |_| Ok(()))
 }
 
 fn start_watched(
     checkpoint: &Checkpoint,
     weights: WeightFormat,
     folder: &Path,
-    watch: &mut dyn FnMut(Progress),
+    watch: &mut Watch<'_>,
 ) -> Start {
     let cache = PackedCache { folder: folder.to_owned(), least_bytes: 0 };
     let options =
@@ -52,7 +52,7 @@ fn start_watched(
     let mut seen: Vec<Progress> = Vec::new();
     let mut progress = |p: Progress| {
         seen.push(p);
-        watch(p);
+        watch(p)
     };
     let mut model = open(checkpoint, &options, &mut progress).unwrap();
     for (at, p) in seen.iter().enumerate() {
@@ -258,6 +258,7 @@ fn a_checkpoint_that_changes_while_it_is_packed_is_not_kept() {
             let mut file = File::options().write(true).open(&path).unwrap();
             std::io::Write::write_all(&mut file, &bytes).unwrap();
         }
+        Ok(())
     };
     let start = start_watched(&checkpoint, WeightFormat::Int8, folder.path(), &mut edit);
     assert!(start.notes.contains("changed while"), "{}", start.notes);
@@ -275,6 +276,41 @@ fn what_is_no_slower_to_pack_than_to_read_is_not_kept() {
     let cache = PackedCache { folder: folder.path().to_owned(), least_bytes: 1 << 30 };
     let options =
         CpuOptions { weights: Some(WeightFormat::Int8), cache: Some(cache), ..CpuOptions::default() };
-    open(&checkpoint, &options, &mut |p| assert_eq!(p.stage, Stage::Pack)).unwrap();
+    let mut only_packs = |at: Progress| {
+        assert_eq!(at.stage, Stage::Pack);
+        Ok(())
+    };
+    open(&checkpoint, &options, &mut only_packs).unwrap();
     assert_eq!(files(folder.path()), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn loading_that_nobody_waits_for_ends_where_it_is_and_keeps_nothing() {
+    let (_source, checkpoint) = seeded(&config(), 5);
+    let folder = TempDir::new().unwrap();
+    let mut stages = Vec::new();
+    for heard in 1.. {
+        let cache = PackedCache { folder: folder.path().to_owned(), least_bytes: 0 };
+        let options = CpuOptions {
+            weights: Some(WeightFormat::Int8),
+            threads: Some(2),
+            cache: Some(cache),
+            ..CpuOptions::default()
+        };
+        let mut told = 0;
+        let opened = open(&checkpoint, &options, &mut |at| {
+            told += 1;
+            if told < heard {
+                return Ok(());
+            }
+            stages.push(at.stage);
+            Err(Refusal::with_findings(Code::Cancelled, Vec::new()))
+        });
+        let Err(refusal) = opened else { break };
+        assert_eq!((refusal.code(), told), (Code::Cancelled, heard));
+        let kept = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(kept, 0, "after {stages:?}");
+    }
+    stages.dedup();
+    assert_eq!(stages, [Stage::Identify, Stage::Pack, Stage::Store]);
 }

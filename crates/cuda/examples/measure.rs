@@ -68,10 +68,10 @@ fn measure(checkpoint: &Checkpoint, preset: Preset, weights: WeightFormat) -> Re
 fn opened(checkpoint: &Checkpoint, preset: Preset, options: &CudaOptions) -> Result<CudaModel, Refusal> {
     for round in ["cold or warm", "warm"] {
         let start = Instant::now();
-        drop(open_model(checkpoint, options, &mut |_| ())?);
+        drop(open_model(checkpoint, options, &mut |_| Ok(()))?);
         println!("opened, {round}: {:.2} s", start.elapsed().as_secs_f64());
     }
-    let model = open_model(checkpoint, options, &mut |_| ())?;
+    let model = open_model(checkpoint, options, &mut |_| Ok(()))?;
     let plan = model.plan();
     println!("{preset}: {}, {} weights, {} cache", plan.kernels, plan.weights, plan.kv);
     for note in &plan.notes {

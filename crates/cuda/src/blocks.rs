@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cudarc::driver::CudaFunction;
-use tilewright_backend::Progress;
+use tilewright_backend::Watch;
 use tilewright_kernels::decode::{self, Options};
 use tilewright_kernels::layout::{Piece, Slot};
 use tilewright_kernels::prefill::tiers::{Product, Role, msl};
@@ -83,7 +83,7 @@ impl Blocks {
         gpu: &Gpu,
         (shape, formats): (&Shape, &Formats),
         most: usize,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Self, Refusal> {
         let (packs, rows) = (ModelPack::new(shape, formats), most as u32);
         let mut functions = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! From kernel texts to CUBINs: constants in front, the cache asked first, NVRTC only when it has none.
 
-use tilewright_backend::{Progress, Stage};
+use tilewright_backend::{Progress, Stage, Watch};
 use tilewright_model::Refusal;
 use tilewright_nvrtc::Compiler;
 use tilewright_tile::emit;
@@ -38,7 +38,7 @@ pub fn compile(
     text: &str,
     arch: &str,
     driver: Option<(u32, u32)>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Kernels, Refusal> {
     compile_with(Cache::of_user().as_ref(), text, &options(arch), arch, driver, progress)
 }
@@ -48,7 +48,7 @@ pub(crate) fn compile_language(
     text: &str,
     arch: &str,
     driver: Option<(u32, u32)>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Kernels, Refusal> {
     compile_with(Cache::of_user().as_ref(), text, &language_options(arch), arch, driver, progress)
 }
@@ -59,7 +59,7 @@ fn compile_with(
     options: &[String],
     arch: &str,
     driver: Option<(u32, u32)>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Kernels, Refusal> {
     // The driver is part of the key: code made for one may be refused by another.
     let driver_key = format!("{driver:?}");
@@ -71,9 +71,9 @@ fn compile_with(
     }
     let compiler = Compiler::find(driver)?;
     let total = text.len() as u64;
-    progress(Progress { stage: Stage::Compile, done: 0, total });
+    progress(Progress { stage: Stage::Compile, done: 0, total })?;
     let (cubin, _) = compiler.cubin(text, arch, options)?;
-    progress(Progress { stage: Stage::Compile, done: total, total });
+    progress(Progress { stage: Stage::Compile, done: total, total })?;
     let stored = cache.map(|cache| cache.put(&key, &cubin));
     let notes = match stored {
         Some(Err(e)) => {

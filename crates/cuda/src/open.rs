@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_backend::{Progress, Resident};
+use tilewright_backend::{Resident, Watch};
 use tilewright_kernels::Shape;
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
@@ -30,7 +30,7 @@ use crate::weights::upload;
 pub fn open(
     checkpoint: &Checkpoint,
     options: &CudaOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Box<dyn Resident>, Refusal> {
     Ok(Box::new(open_model(checkpoint, options, progress)?))
 }
@@ -42,7 +42,7 @@ pub fn open(
 pub fn open_model(
     checkpoint: &Checkpoint,
     options: &CudaOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<CudaModel, Refusal> {
     let gpu = find(options.ordinal)?;
     let config = checkpoint.config().clone();

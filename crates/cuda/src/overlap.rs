@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use cudarc::driver::CudaFunction;
-use tilewright_backend::{KvFormat, Progress};
+use tilewright_backend::{KvFormat, Watch};
 use tilewright_kernels::decode::overlap::{end, fits, lies, step_of};
 use tilewright_kernels::decode::{Layout, Options};
 use tilewright_kernels::{Format, Formats, ModelPack, Shape, Tensor};
@@ -114,7 +114,7 @@ impl Overlap {
         (weights, kv, hopper): (WeightFormat, KvFormat, bool),
         formats: Formats,
         context: usize,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Self, Refusal> {
         let options = options(config, weights, kv, hopper);
         let most = capacity(context, context);
@@ -142,7 +142,7 @@ impl Overlap {
         &mut self,
         device: &Device,
         capacity: usize,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<(), Refusal> {
         let shape = self.shape.with_capacity(capacity as u32);
         if self.halves.contains_key(&shape.capacity) {
@@ -158,7 +158,7 @@ impl Overlap {
         &mut self,
         device: &Device,
         pipeline: Result<Pipeline, Rejection>,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Launches, Refusal> {
         let rejected = |why: &dyn std::fmt::Display| {
             Refusal::new(Code::KernelRejected, "a step of overlapping launches", "one that fits the GPU", why)
@@ -269,7 +269,7 @@ pub(crate) fn compiled(
     gpu: &Gpu,
     functions: &mut BTreeMap<String, CudaFunction>,
     kernel: &Verified<Kernel>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<CudaFunction, Refusal> {
     let text = emit::cuda(kernel);
     if let Some(known) = functions.get(&text) {

@@ -327,7 +327,7 @@ impl Resident for CudaModel {
         let held = match &mut self.overlap {
             Some(overlap) => {
                 let held = capacity(positions, context);
-                overlap.reach(&self.device, held, &mut |_| ())?;
+                overlap.reach(&self.device, held, &mut |_| Ok(()))?;
                 held
             }
             None => positions,

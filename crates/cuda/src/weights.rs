@@ -5,7 +5,7 @@
 //! numbers, as kernels of the language read them.
 
 use half::bf16;
-use tilewright_backend::{Progress, Stage};
+use tilewright_backend::{Progress, Stage, Watch};
 use tilewright_kernels::layout::{self, Piece};
 use tilewright_kernels::{Formats, ModelPack, Shape, host};
 use tilewright_model::{Checkpoint, Refusal, StoredType, Tensor, WeightFormat};
@@ -57,7 +57,7 @@ pub(crate) fn upload(
     checkpoint: &Checkpoint,
     (format, blocks): (WeightFormat, Option<(&Shape, &Formats)>),
     device: &Device,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Weights, Refusal> {
     let parameters = checkpoint.parameters();
     let packs = blocks.map(|(shape, formats)| ModelPack::new(shape, formats));
@@ -69,7 +69,7 @@ pub(crate) fn upload(
         loader.total += t.bytes.len() as u64;
         Ok::<(), Refusal>(())
     });
-    loader.report();
+    loader.report()?;
     let (mut layers, mut norms, mut head_norms) = (Vec::new(), Vec::new(), Vec::new());
     for (n, layer) in (0..).zip(&parameters.layers) {
         let pieces = |tensor| packs.as_ref().map(|packs| packs.layer(n).1.pieces(tensor));
@@ -110,25 +110,25 @@ struct Loader<'a> {
     checkpoint: &'a Checkpoint,
     format: WeightFormat,
     device: &'a Device,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: &'a mut Watch<'a>,
     done: u64,
     total: u64,
 }
 
 impl Loader<'_> {
-    fn report(&mut self) {
-        (self.progress)(Progress { stage: Stage::Pack, done: self.done, total: self.total });
+    fn report(&mut self) -> Result<(), Refusal> {
+        (self.progress)(Progress { stage: Stage::Pack, done: self.done, total: self.total })
     }
 
-    fn count(&mut self, bytes: usize) {
+    fn count(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.done += bytes as u64;
-        self.report();
+        self.report()
     }
 
     /// A tensor as f32.
     fn vector(&mut self, tensor: &Tensor<'_>) -> Result<Vec<f32>, Refusal> {
         let vector = tensor.to_f32()?;
-        self.count(tensor.bytes.len());
+        self.count(tensor.bytes.len())?;
         Ok(vector)
     }
 
@@ -139,7 +139,7 @@ impl Loader<'_> {
             let buffer = self.device.upload(&bytes)?;
             for tensor in tensors {
                 self.checkpoint.release(tensor.bytes);
-                self.count(tensor.bytes.len());
+                self.count(tensor.bytes.len())?;
             }
             return Ok(buffer);
         }
@@ -174,7 +174,7 @@ impl Loader<'_> {
                     self.device.wait()?;
                 }
                 at += bytes;
-                self.count(tensor.stored.bytes(rows.len() * columns));
+                self.count(tensor.stored.bytes(rows.len() * columns))?;
             }
         }
         Ok(buffer)

@@ -83,7 +83,7 @@ impl EntryCall {
             ..OpenOptions::default()
         };
         let device = options.choose_device()?;
-        let resident = staged::open(device.kind, &checkpoint, &options, &mut |_| ())?;
+        let resident = staged::open(device.kind, &checkpoint, &options, &mut |_| Ok(()))?;
         match entry.kind {
             Kind::Steps | Kind::Greedy => self.greedy(resident, entry, &checkpoint, &prompts[0]),
             Kind::Batched => self.batched(resident, &prompts),

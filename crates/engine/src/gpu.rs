@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cuda")]
 mod present {
-    use tilewright_backend::{Plan, Progress, Resident};
+    use tilewright_backend::{Plan, Resident, Watch};
     use tilewright_cuda::{Compiler, CudaOptions};
     use tilewright_model::{Checkpoint, Config, Parameters, Refusal, StoredType};
 
@@ -39,7 +39,7 @@ mod present {
         n: usize,
         checkpoint: &Checkpoint,
         open: &OpenOptions,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         tilewright_cuda::open(checkpoint, &options(n, open), progress)
     }
@@ -47,7 +47,7 @@ mod present {
 
 #[cfg(not(feature = "cuda"))]
 mod absent {
-    use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
+    use tilewright_backend::{DeviceKind, Plan, Resident, Watch};
     use tilewright_model::{Checkpoint, Code, Config, Parameters, Refusal, StoredType};
 
     use crate::OpenOptions;
@@ -74,7 +74,7 @@ mod absent {
         n: usize,
         _: &Checkpoint,
         _: &OpenOptions,
-        _: &mut dyn FnMut(Progress),
+        _: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         Err(refusal(n))
     }

@@ -100,7 +100,7 @@ pub struct OpenOptions {
     pub cache: Cache,
     /// Whether text is read: then a checkpoint without a tokenizer is refused before its weights are read.
     pub needs_text: bool,
-    /// Stops opening between two of its stages: files, device.
+    /// Stops opening within a tensor that is loaded or a kernel that is compiled.
     pub cancel: Cancel,
 }
 

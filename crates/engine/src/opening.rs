@@ -34,7 +34,7 @@ pub fn resolve_plan(
 /// Makes a checkpoint resident on the device of `kind`, without an engine around it: for measurement and proof.
 ///
 /// # Errors
-/// Whatever is wrong with the options, the machine or the weights, by name.
+/// Whatever is wrong with the options, the machine or the weights, by name; `cancelled` within a tensor or a kernel.
 pub fn open_resident(
     kind: DeviceKind,
     checkpoint: &Checkpoint,
@@ -42,10 +42,14 @@ pub fn open_resident(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Box<dyn Resident>, Refusal> {
     staged::check(kind, options)?;
+    let watch = &mut |at| {
+        progress(at);
+        goes_on(&options.cancel)
+    };
     match kind {
-        DeviceKind::Cuda(n) => gpu::open(n, checkpoint, options, progress),
-        DeviceKind::Metal | DeviceKind::Shim => staged::open(kind, checkpoint, options, progress),
-        DeviceKind::Cpu => tilewright_cpu::open(checkpoint, &cpu_options(options), progress),
+        DeviceKind::Cuda(n) => gpu::open(n, checkpoint, options, watch),
+        DeviceKind::Metal | DeviceKind::Shim => staged::open(kind, checkpoint, options, watch),
+        DeviceKind::Cpu => tilewright_cpu::open(checkpoint, &cpu_options(options), watch),
     }
 }
 

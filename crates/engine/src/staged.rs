@@ -26,7 +26,7 @@ pub(crate) fn check(kind: DeviceKind, options: &OpenOptions) -> Result<(), Refus
 mod present {
     use std::path::PathBuf;
 
-    use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
+    use tilewright_backend::{DeviceKind, Plan, Resident, Watch};
     use tilewright_metal::{MetalOptions, Target};
     use tilewright_model::{Checkpoint, Config, Parameters, Refusal, StoredType};
 
@@ -79,7 +79,7 @@ mod present {
         kind: DeviceKind,
         checkpoint: &Checkpoint,
         options: &OpenOptions,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         with(kind, options, |target| {
             tilewright_metal::open(target, checkpoint, &metal_options(options), progress)
@@ -89,7 +89,7 @@ mod present {
 
 #[cfg(not(feature = "metal"))]
 mod absent {
-    use tilewright_backend::{DeviceKind, Plan, Progress, Resident};
+    use tilewright_backend::{DeviceKind, Plan, Resident, Watch};
     use tilewright_model::{Checkpoint, Code, Config, Parameters, Refusal, StoredType};
 
     use crate::OpenOptions;
@@ -116,7 +116,7 @@ mod absent {
         kind: DeviceKind,
         _: &Checkpoint,
         _: &OpenOptions,
-        _: &mut dyn FnMut(Progress),
+        _: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         Err(refusal(kind))
     }

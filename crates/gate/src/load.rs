@@ -23,6 +23,8 @@ use crate::programs::synthetic;
 use crate::report::hex;
 use crate::seeded::Draw;
 
+use http::Peer;
+
 pub use compare::{Comparison, Round, compare};
 pub use report::{
     LoadFailure, LoadOutcome, LoadReport, LoadSettings, LoadTimes, Pace, Percentiles, Request, Summaries,
@@ -37,20 +39,20 @@ pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 /// Sends the load to the server at `address` (`127.0.0.1:8080`) and gives an audited report.
 ///
 /// # Errors
-/// `server_unavailable` when it cannot be reached or does not answer as it should.
+/// `server_unmeasurable` when it cannot be reached or does not answer as it should.
 pub fn run(
     address: &str,
     vocab: usize,
     settings: LoadSettings,
     progress: Progress<'_>,
 ) -> Result<LoadReport, Refusal> {
-    let server = http::version(address)?;
+    let server = Peer(address).version()?;
     let prompts: Vec<Vec<u32>> = (0..settings.requests)
         .map(|p| synthetic(vocab, settings.first + p, settings.prompt_tokens))
         .collect();
     // A server that has not answered yet may be slow once.
     let warm: Vec<u32> = prompts.iter().take(1).flatten().rev().copied().collect();
-    http::complete(address, &warm, settings.output_tokens, Instant::now())?;
+    Peer(address).complete(&warm, settings.output_tokens, Instant::now())?;
 
     let sender = Sender { address, settings: &settings, prompts: &prompts, clock: Instant::now(), progress };
     let before = load();
@@ -61,7 +63,7 @@ pub fn run(
     let after = load();
     let mut alone = Vec::new();
     for prompt in prompts.iter().take(ALONE) {
-        alone.push(sha(&http::complete(address, prompt, settings.output_tokens, Instant::now())?.text));
+        alone.push(sha(&Peer(address).complete(prompt, settings.output_tokens, Instant::now())?.text));
     }
 
     let mut faults = Vec::new();
@@ -150,7 +152,7 @@ impl Sender<'_> {
     fn request(&self, index: usize, due_ns: u64, done: &AtomicUsize) -> Result<Request, Refusal> {
         let sent_ns = self.clock.elapsed().as_nanos() as u64;
         let reply =
-            http::complete(self.address, &self.prompts[index], self.settings.output_tokens, self.clock)?;
+            Peer(self.address).complete(&self.prompts[index], self.settings.output_tokens, self.clock)?;
         (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, self.prompts.len());
         Ok(Request {
             due_ns,

@@ -31,7 +31,7 @@ impl Small {
             prefill_chunk: Some(chunk),
             ..CpuOptions::default()
         };
-        tilewright_cpu::open(&self.checkpoint, &options, &mut |_| ()).unwrap()
+        tilewright_cpu::open(&self.checkpoint, &options, &mut |_| Ok(())).unwrap()
     }
 
     /// A report of `workloads`, of a device that is wrong in `fault`, if it is.

@@ -77,10 +77,19 @@ impl Library {
     /// Calls a function. `args` is a list, an object by parameters' names, or the only argument by itself.
     ///
     /// # Errors
-    /// `module_not_registered`, `function_not_registered`, `invalid_arguments`.
+    /// `module_not_registered`, `function_not_registered`; `invalid_arguments`, also where they lead to a number that is not
+    /// finite, which JSON cannot say.
     pub fn execute(&self, module: &str, function: &str, args: Option<&Value>) -> Result<Value, Refusal> {
         let function = find(module, function)?;
-        (function.run)(&Arguments::read(function, args)?, &self.0)
+        let result = (function.run)(&Arguments::read(function, args)?, &self.0)?;
+        if !function.returns.fits(&result) {
+            return Err(invalid(
+                "result",
+                format!("{} of finite numbers", function.returns),
+                "one that is not finite",
+            ));
+        }
+        Ok(result)
     }
 }
 

@@ -5,7 +5,7 @@
 //! that no model may have is a status.
 
 use serde_json::{Value, json};
-use tilewright_backend::execution::{SPLIT_KEYS_FROM, SPLIT_KEYS_PARTS};
+use tilewright_backend::execution::{SPLIT_KEYS_FROM, SPLIT_KEYS_PARTS, narrow_tile};
 use tilewright_backend::ledger;
 use tilewright_engine::DeviceRequest;
 use tilewright_model::{Code, Refusal};
@@ -19,6 +19,8 @@ pub(crate) const MOST_LAYERS: usize = 128;
 const MOST: usize = 1 << 24;
 /// Sizes of a head.
 const HEAD_DIMS: [usize; 4] = [32, 64, 128, 256];
+/// Rows of a prompt that go through together, at most.
+const MOST_ROWS: usize = 2048;
 /// Widths are multiples of this.
 const WIDTH: usize = 32;
 
@@ -161,6 +163,12 @@ pub(crate) fn contract() -> Module {
                 "The same where keys are split among threadgroups.",
                 ints(["n_layers"]),
                 move |args| Ok(ledger::dispatch_budget_deep(layers(args)?)),
+            ),
+            question(
+                "residentk_prefill_gemm_use_narrow_tile",
+                "Whether products over so many rows of a prompt take the narrow tile, where no tier is asked for.",
+                ints(["m_rows"]),
+                |args| Ok(narrow_tile(args.count("m_rows", 1, MOST_ROWS)?)),
             ),
             question(
                 "residentk_scalars_ok",

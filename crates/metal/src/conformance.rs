@@ -39,7 +39,7 @@ enum Held<B> {
 /// Runs a trial on the device: its memory afterwards.
 fn run<D: Device>(device: &D, kernel: &Arc<Verified>, trial: &Trial) -> Result<Memory, Refusal> {
     let (mut memory, dispatch) = trial.dispatch(kernel);
-    let compiled = device.compile(std::slice::from_ref(kernel))?;
+    let compiled = device.compile(std::slice::from_ref(kernel), &mut || Ok(()))?;
     let mut held = Vec::new();
     for argument in dispatch.bound {
         held.push(match argument {

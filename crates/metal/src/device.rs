@@ -15,6 +15,9 @@ use crate::Facts;
 pub use apple::AppleDevice;
 pub use shim::ShimDevice;
 
+/// Refuses when nobody waits for what is being done any more.
+pub type GoesOn<'a> = dyn FnMut() -> Result<(), Refusal> + 'a;
+
 /// A device that runs kernels printed as Metal Shading Language.
 ///
 /// Errors carry the device's own words.
@@ -29,11 +32,16 @@ pub trait Device: Send {
     /// What planning needs to know.
     fn facts(&self) -> &Facts;
 
-    /// Compiles the text of each kernel, with strict arithmetic.
+    /// Compiles the text of each kernel, with strict arithmetic. Before every piece that is compiled by itself it asks whether
+    /// to go on.
     ///
     /// # Errors
-    /// `metaldispatch_session_open_failed` with the compiler's message, `metaldispatch_pipeline_not_found`.
-    fn compile(&self, kernels: &[Arc<Verified>]) -> Result<Vec<Self::Kernel>, Refusal>;
+    /// `metaldispatch_session_open_failed` with the compiler's message, `metaldispatch_pipeline_not_found`; that of `goes_on`.
+    fn compile(
+        &self,
+        kernels: &[Arc<Verified>],
+        goes_on: &mut GoesOn<'_>,
+    ) -> Result<Vec<Self::Kernel>, Refusal>;
 
     /// Memory of this many bytes, whose contents mean nothing.
     ///

@@ -23,7 +23,7 @@ mod suite;
 pub use conformance::{Outcome, compare};
 #[cfg(any(target_os = "macos", metal_typecheck))]
 pub use device::AppleDevice;
-pub use device::{Bound, Device, Launch, ShimDevice};
+pub use device::{Bound, Device, GoesOn, Launch, ShimDevice};
 pub use facts::Facts;
 pub use open::{Target, find, kind, open};
 pub use options::MetalOptions;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tilewright_backend::{DeviceKind, Progress, Resident};
+use tilewright_backend::{DeviceKind, Resident, Watch};
 use tilewright_model::{Checkpoint, Code, Refusal};
 
 use crate::{Device, Facts, MetalOptions, Session, ShimDevice};
@@ -35,7 +35,7 @@ pub fn open(
     target: Target<'_>,
     checkpoint: &Checkpoint,
     options: &MetalOptions,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Box<dyn Resident>, Refusal> {
     match target {
         Target::Apple => apple::open(checkpoint, options, progress),
@@ -60,7 +60,7 @@ pub const fn kind(target: Target<'_>) -> DeviceKind {
 
 #[cfg(any(target_os = "macos", metal_typecheck))]
 mod apple {
-    use super::{Checkpoint, Device, Facts, MetalOptions, Progress, Refusal, Resident, Session};
+    use super::{Checkpoint, Device, Facts, MetalOptions, Refusal, Resident, Session, Watch};
     use crate::AppleDevice;
 
     pub(super) fn facts() -> Result<Facts, Refusal> {
@@ -70,7 +70,7 @@ mod apple {
     pub(super) fn open(
         checkpoint: &Checkpoint,
         options: &MetalOptions,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         Ok(Box::new(Session::open(AppleDevice::new()?, checkpoint, options, progress)?))
     }
@@ -81,7 +81,7 @@ pub(crate) use apple::absent;
 
 #[cfg(not(any(target_os = "macos", metal_typecheck)))]
 mod apple {
-    use super::{Checkpoint, Code, Facts, MetalOptions, Progress, Refusal, Resident};
+    use super::{Checkpoint, Code, Facts, MetalOptions, Refusal, Resident, Watch};
 
     pub(crate) fn absent() -> Refusal {
         Refusal::new(Code::ShaderToolchainAbsent, "device metal", "a build for macOS", std::env::consts::OS)
@@ -94,7 +94,7 @@ mod apple {
     pub(super) fn open(
         _: &Checkpoint,
         _: &MetalOptions,
-        _: &mut dyn FnMut(Progress),
+        _: &mut Watch<'_>,
     ) -> Result<Box<dyn Resident>, Refusal> {
         Err(absent())
     }

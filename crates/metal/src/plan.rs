@@ -4,7 +4,7 @@
 mod tests;
 
 use tilewright_backend::execution::{
-    Attention, ByRole, ExecutionPlan, ExecutionRequest, Gemm, KvContract, Linked,
+    Attention, ByRole, ExecutionPlan, ExecutionRequest, Gemm, KvContract, Linked, NARROW_TILE_ROWS,
 };
 use tilewright_backend::{Kernels, KvFormat, Plan};
 use tilewright_kernels::layout::Slot;
@@ -71,6 +71,11 @@ pub fn resolve_plan(
     }
     let execution = ExecutionPlan::resolve(request, &linked(&shape, &formats, facts));
     notes.extend(execution.differences(request));
+    if options.gemm.is_none() {
+        notes.push(format!(
+            "products of at most {NARROW_TILE_ROWS} rows of a prompt take the narrow tile, that of original"
+        ));
+    }
     let kv = kv_format(execution.kv_contract());
     if let Some(asked) = options.kv.filter(|asked| *asked != kv) {
         let expected = format!("{kv}, which this attention needs");

@@ -10,7 +10,7 @@ mod weights;
 use std::collections::BTreeMap;
 
 use tilewright_backend::execution::{Attention, ExecutionPlan, ExecutionRequest};
-use tilewright_backend::{Kernels, Plan, Progress, Sequence, Stage};
+use tilewright_backend::{Kernels, Plan, Progress, Sequence, Stage, Watch};
 use tilewright_kernels::{Formats, Shape};
 use tilewright_model::{Checkpoint, Code, Config, Refusal};
 
@@ -28,6 +28,8 @@ pub struct Session<D: Device> {
     plan: Plan,
     /// What every run is checked against.
     execution: ExecutionPlan,
+    /// Whether nobody asked for a tier of products, so that few rows may take the narrow tile.
+    tier_is_free: bool,
     machine: Machine<D>,
     sequences: BTreeMap<Sequence, Caches<D>>,
     /// The next name to give.
@@ -39,12 +41,13 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     /// Those of [`resolve_plan`] before any work on the device; `non_finite_weight` naming tensor and index;
-    /// `metaldispatch_session_open_failed`, `metaldispatch_buffer_alloc_failed`, `metaldispatch_upload_length`.
+    /// `metaldispatch_session_open_failed`, `metaldispatch_buffer_alloc_failed`, `metaldispatch_upload_length`; what
+    /// `progress` refuses, which it hears of after every tensor and before every text that is compiled.
     pub fn open(
         device: D,
         checkpoint: &Checkpoint,
         options: &MetalOptions,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut Watch<'_>,
     ) -> Result<Self, Refusal> {
         let config = checkpoint.config().clone();
         let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
@@ -56,13 +59,15 @@ impl<D: Device> Session<D> {
         machine.set_plan(execution)?;
         weights::upload(&mut machine, checkpoint, &plan, progress)?;
         let total = plan.weight_bytes;
-        progress(Progress { stage: Stage::Compile, done: 0, total });
-        machine.prepare(Key::step(1, capacity(1) as u32, false, Goal::Logits))?;
-        progress(Progress { stage: Stage::Compile, done: total, total });
-        Ok(Self { config, plan, execution, machine, sequences: BTreeMap::new(), next: 0 })
+        machine.prepare_watched(Key::step(1, capacity(1) as u32, false, Goal::Logits), &mut || {
+            progress(Progress { stage: Stage::Compile, done: 0, total })
+        })?;
+        progress(Progress { stage: Stage::Compile, done: total, total })?;
+        let tier_is_free = options.gemm.is_none();
+        Ok(Self { config, plan, execution, tier_is_free, machine, sequences: BTreeMap::new(), next: 0 })
     }
 
-    /// Resolves the kernels anew. Sequences whose caches the new plan does not fill are refused from now on.
+    /// Resolves the kernels anew, with the tier of the request for any number of rows. Sequences whose caches the new plan does not fill are refused from now on.
     ///
     /// # Errors
     /// None from a request; those of compiling come when kernels are used.
@@ -71,6 +76,7 @@ impl<D: Device> Session<D> {
         let linked = linked(&shape, self.machine.formats(), self.machine.device().facts());
         let execution = ExecutionPlan::resolve(request, &linked);
         self.execution = execution;
+        self.tier_is_free = false;
         self.plan.kernels = Kernels::Staged(execution);
         self.machine.set_plan(execution)
     }

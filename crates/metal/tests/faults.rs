@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::{fixture, prefill, shim, some_ids};
-use tilewright_backend::{Cancel, LogitSink, Resident, Step};
-use tilewright_metal::{Bound, Device, Facts, Launch, MetalOptions, Outcome, Session, ShimDevice, compare};
+use tilewright_backend::{Cancel, LogitSink, Resident, Stage, Step};
+use tilewright_metal::{
+    Bound, Device, Facts, GoesOn, Launch, MetalOptions, Outcome, Session, ShimDevice, compare,
+};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::Verified;
 
@@ -83,14 +85,18 @@ impl Device for Watched {
         self.inner.facts()
     }
 
-    fn compile(&self, kernels: &[Arc<Verified>]) -> Result<Vec<Self::Kernel>, Refusal> {
+    fn compile(
+        &self,
+        kernels: &[Arc<Verified>],
+        goes_on: &mut GoesOn<'_>,
+    ) -> Result<Vec<Self::Kernel>, Refusal> {
         if self.seen.is(Fault::Text) {
             return refusal(Code::SessionOpenFailed, "error: expected ';'");
         }
         if self.seen.is(Fault::Name) {
             return refusal(Code::PipelineNotFound, "no function of that name");
         }
-        self.inner.compile(kernels)
+        self.inner.compile(kernels, goes_on)
     }
 
     fn allocate(&self, bytes: u64) -> Result<Memory, Refusal> {
@@ -158,7 +164,7 @@ fn watched(fault: Fault) -> Option<(Watched, Arc<Seen>)> {
 
 fn open(device: Watched) -> Result<Session<Watched>, Refusal> {
     let options = MetalOptions { context: Some(600), prefill_chunk: Some(8), ..MetalOptions::default() };
-    Session::open(device, &fixture("qwen3-tiny"), &options, &mut |_| ())
+    Session::open(device, &fixture("qwen3-tiny"), &options, &mut |_| Ok(()))
 }
 
 #[test]
@@ -176,6 +182,32 @@ fn a_text_that_is_not_compiled_a_name_that_is_not_there_and_memory_that_ends_are
         assert!(refusal.to_string().contains(words), "{refusal}");
         assert_eq!(seen.live.load(Ordering::Relaxed), 0, "{fault:?}: buffers are released");
     }
+}
+
+#[test]
+fn loading_that_nobody_waits_for_ends_within_a_tensor_or_a_text_and_frees_what_it_held() {
+    let options = MetalOptions { context: Some(600), ..MetalOptions::default() };
+    let mut stages = Vec::new();
+    for heard in 1.. {
+        let Some((device, seen)) = watched(Fault::None) else { return };
+        let mut told = 0;
+        let opened = Session::open(device, &fixture("qwen3-tiny"), &options, &mut |at| {
+            told += 1;
+            if told < heard {
+                return Ok(());
+            }
+            stages.push(at.stage);
+            refusal(Code::Cancelled, "nobody waits")
+        });
+        assert_eq!((opened.err().unwrap().code(), told), (Code::Cancelled, heard));
+        assert_eq!(seen.live.load(Ordering::Relaxed), 0, "buffers are released");
+        if stages.last() == Some(&Stage::Compile) {
+            break;
+        }
+    }
+    // Every tensor as it is read, every buffer as it is filled, and the first text.
+    let packing = stages.iter().filter(|stage| **stage == Stage::Pack).count();
+    assert!(packing > 2 * 11, "{packing} times in two layers");
 }
 
 #[test]

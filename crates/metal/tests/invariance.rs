@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compare_state, fixture, open, prefill, reference, shim, some_ids};
-use tilewright_backend::execution::Attention;
+use tilewright_backend::execution::{Attention, Gemm};
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
 use tilewright_metal::{MetalOptions, Session, ShimDevice};
 use tilewright_model::tolerance::Tolerance;
@@ -43,6 +43,22 @@ fn tiles_of_any_size_leave_the_same_bits() {
             assert_eq!(model.trace().command_buffers, LENGTH.div_ceil(chunk));
             assert!(*first.get_or_insert_with(|| now.clone()) == now, "{attention}, tiles of {chunk}");
         }
+    }
+}
+
+#[test]
+fn few_rows_take_the_narrow_tile_unless_a_tier_is_asked_for() {
+    for (gemm, expected) in [(None, (8, 0)), (Some(Gemm::MslParity), (0, 8))] {
+        let Some(device) = shim() else { return };
+        let attention = Some(Attention::GroupedNoMirror);
+        let options = MetalOptions { attention, gemm, context: Some(1024), ..MetalOptions::default() };
+        let mut model = open(device, &fixture("qwen3-tiny"), options);
+        prefill(&mut model, &some_ids(512, 20));
+        let products = |tier: &str| {
+            let runs = model.trace().kernels.into_iter().filter(|(name, _)| name.contains(tier));
+            runs.map(|(_, count)| count).sum::<usize>()
+        };
+        assert_eq!((products("_matmul_original_"), products("_matmul_msl_")), expected, "{gemm:?}");
     }
 }
 

@@ -79,7 +79,7 @@ fn on_cpu(
     run: &ReferenceRun,
 ) -> (Vec<u32>, f64) {
     let options = CpuOptions { weights: Some(weights), threads: Some(2), ..CpuOptions::default() };
-    let mut model = tilewright_cpu::open(checkpoint, &options, &mut |_| ()).unwrap();
+    let mut model = tilewright_cpu::open(checkpoint, &options, &mut |_| Ok(())).unwrap();
     let sequence = model.create(prompt.len() + MORE).unwrap();
     let mut logits = vec![0.0; model.config().vocab];
     let sink = tilewright_backend::LogitSink::Last(&mut logits);

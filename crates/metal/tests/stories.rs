@@ -71,7 +71,7 @@ fn int8_weights_write_what_the_cpu_device_writes_with_int8_weights() {
     let (prompt, _) = stored();
     let checkpoint = Checkpoint::embedded().unwrap();
     let options = CpuOptions { weights: Some(WeightFormat::Int8), threads: Some(2), ..CpuOptions::default() };
-    let mut cpu = tilewright_cpu::open(&checkpoint, &options, &mut |_| ()).unwrap();
+    let mut cpu = tilewright_cpu::open(&checkpoint, &options, &mut |_| Ok(())).unwrap();
     let sequence = cpu.create(512).unwrap();
     let mut logits = vec![0.0; cpu.config().vocab];
     cpu.prefill(sequence, &prompt, LogitSink::Last(&mut logits), &Cancel::default()).unwrap();

@@ -68,7 +68,7 @@ pub struct PulledFile {
 ///
 /// # Errors
 /// [`Code::HubEndpointInvalid`], [`Code::HubRepositoryNotFound`], [`Code::HubFileNotFound`], [`Code::HubFileUnclear`],
-/// [`Code::HubTokenNeeded`], [`Code::HubChecksumDiffers`], [`Code::HubConnectionLost`], [`Code::HubRefused`];
+/// [`Code::HubTokenNeeded`], [`Code::HubChecksumDiffers`], [`Code::HubConnectionLost`], [`Code::HubRefused`], [`Code::HubFileBusy`];
 /// [`Code::FileUnwritable`], also when the disk is full; [`Code::IndexInvalid`] for the index of a sharded checkpoint.
 pub fn pull(hub: &Hub, name: &HubName, progress: &mut dyn FnMut(&str, u64, u64)) -> Result<Pulled, Refusal> {
     let client = Client::new(hub)?;

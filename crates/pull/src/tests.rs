@@ -255,7 +255,7 @@ fn a_file_that_another_process_downloads_is_left_to_it() {
     fs::create_dir_all(&blobs).unwrap();
     let part = fs::File::create(blobs.join(format!("{}.incomplete", sha256(&content())))).unwrap();
     part.lock().unwrap();
-    assert_eq!(setting.pull("org/name").unwrap_err().code(), Code::FileUnwritable);
+    assert_eq!(setting.pull("org/name").unwrap_err().code(), Code::HubFileBusy);
     part.unlock().unwrap();
     setting.pull("org/name").unwrap();
 }
@@ -313,4 +313,14 @@ fn a_link_whose_content_was_cleared_away_is_replaced() {
     fs::remove_file(fs::canonicalize(&path).unwrap()).unwrap();
     assert!(!path.exists());
     assert_eq!(fs::read(setting.pull("org/name").unwrap().path).unwrap(), content());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_the_disk_has_no_room_for_is_refused_before_any_of_it_comes() {
+    let setting = Setting::new();
+    setting.server.claims(1 << 60);
+    let refusal = setting.pull("org/name").unwrap_err();
+    assert_eq!((refusal.code(), refusal.findings()[0].what.as_str()), (Code::FileUnwritable, "disk"));
+    assert_eq!(setting.ranges(), [] as [String; 0]);
 }

@@ -60,7 +60,7 @@ impl Part {
             Ok(()) => Ok(Self { file, path, blob: blob.to_owned() }),
             Err(TryLockError::WouldBlock) => {
                 let (expected, got) = ("one that nobody else downloads", "another process is downloading it");
-                Err(Refusal::new(Code::FileUnwritable, "file", expected, got).at(path.display()))
+                Err(Refusal::new(Code::HubFileBusy, "file", expected, got).at(path.display()))
             }
             Err(TryLockError::Error(error)) => Err(unwritable(&path, &error)),
         }
@@ -79,6 +79,7 @@ impl Part {
         if there > facts.bytes {
             there = 0;
         }
+        self.has_room(facts.bytes - there)?;
         let (mut received, mut failed, mut furthest) = (0, 0, there);
         report(there);
         while there < facts.bytes {
@@ -102,6 +103,17 @@ impl Part {
         let whole = self.file.set_len(facts.bytes).and_then(|()| self.file.sync_all());
         whole.map_err(|error| unwritable(&self.path, &error))?;
         Ok(received)
+    }
+
+    /// Refuses what the disk has no room for before any of it has come.
+    fn has_room(&self, bytes: u64) -> Result<(), Refusal> {
+        match free_bytes(&self.path) {
+            Some(free) if free < bytes => {
+                let (expected, got) = (format!("room for {bytes} more bytes"), format!("{free} bytes"));
+                Err(Refusal::new(Code::FileUnwritable, "disk", expected, got).at(self.path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes a body at `there`, which is moved on, up to the file's length; what cut it short, if anything.
@@ -146,4 +158,16 @@ impl Part {
         }
         fs::rename(&self.path, &self.blob).map_err(|error| unwritable(&self.blob, &error))
     }
+}
+
+/// Bytes that a file may grow by, where the system says.
+#[cfg(unix)]
+fn free_bytes(path: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(path).ok().filter(|found| found.f_blocks > 0)?;
+    found.f_bavail.checked_mul(found.f_frsize)
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }

@@ -57,6 +57,8 @@ pub(crate) struct App {
     pub(crate) library: Library,
     /// Library functions run one at a time: some open a model.
     pub(crate) library_turn: Arc<Semaphore>,
+    /// The call that runs and those that may wait for their turn.
+    pub(crate) library_places: Arc<Semaphore>,
     ready: OnceLock<Arc<Ready>>,
     stopping: AtomicBool,
     names: AtomicU64,
@@ -100,6 +102,9 @@ impl App {
             metrics: Metrics::default(),
             library: Library::new(options.library.clone()),
             library_turn: Arc::new(Semaphore::new(1)),
+            library_places: Arc::new(Semaphore::new(
+                options.scheduler.queue.saturating_add(1).min(Semaphore::MAX_PERMITS),
+            )),
             created: now(),
             ready: OnceLock::new(),
             stopping: AtomicBool::new(false),

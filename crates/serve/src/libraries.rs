@@ -21,6 +21,8 @@ const PAGE: usize = 200;
 
 /// The header that names a request.
 const REQUEST_ID: &str = "x-request-id";
+/// Characters of a request's name, at most.
+const LONGEST_ID: usize = 128;
 
 /// What of the list is asked for.
 struct Asked {
@@ -89,9 +91,8 @@ pub(crate) async fn health() -> Response {
 
 /// Calls a function. The name of the request comes back, in the header and in the body.
 pub(crate) async fn execute(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
-    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let mut id = given.unwrap_or_else(|| app.name("req"));
-    let mut response = match call(&app, body, &mut id).await {
+    let mut id = app.name("req");
+    let mut response = match call(&app, &headers, body, &mut id).await {
         Ok(body) => json_response(StatusCode::OK, &body),
         Err(failure) => failure.named(&id).into_response(),
     };
@@ -101,10 +102,26 @@ pub(crate) async fn execute(State(app): State<Arc<App>>, headers: HeaderMap, bod
     response
 }
 
-async fn call(app: &Arc<App>, body: Body, id: &mut String) -> Result<Value, Failure> {
+/// A name that a caller gives a request: it comes back in a header, so it has no character that a header may not have.
+fn request_name(field: &str, given: &[u8]) -> Result<String, Refusal> {
+    let fits = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
+    match std::str::from_utf8(given) {
+        Ok(name) if fits => Ok(name.to_owned()),
+        _ => {
+            let expected = format!("1 to {LONGEST_ID} letters, digits and signs of ASCII");
+            let got = format!("{} bytes that are not", given.len());
+            Err(Refusal::new(Code::RequestInvalid, field, expected, got))
+        }
+    }
+}
+
+async fn call(app: &Arc<App>, headers: &HeaderMap, body: Body, id: &mut String) -> Result<Value, Failure> {
+    if let Some(given) = headers.get(REQUEST_ID) {
+        *id = request_name("X-Request-Id", given.as_bytes())?;
+    }
     let mut fields = read(app, body).await?;
-    if let Some(named) = fields.text("request_id") {
-        *id = named;
+    if let Some(given) = fields.text("request_id") {
+        *id = request_name("request_id", given.as_bytes())?;
     }
     let module = fields.text("module");
     let module = fields.needed("module", module).unwrap_or_default();
@@ -112,15 +129,18 @@ async fn call(app: &Arc<App>, body: Body, id: &mut String) -> Result<Value, Fail
     let function = fields.needed("function", function).unwrap_or_default();
     let args = fields.take("args");
     fields.close()?;
-    let busy = |_| Refusal::new(Code::QueueFull, "library functions", "one at a time", "another");
-    // The call holds its turn, whether or not the client waits for it.
-    let turn = Arc::clone(&app.library_turn).try_acquire_owned().map_err(busy)?;
+    let most = app.options.scheduler.queue;
+    let full = |_| Refusal::new(Code::QueueFull, "calls that wait", format!("at most {most}"), "one more");
+    // The call holds its place and its turn, whether or not the client waits for it.
+    let place = Arc::clone(&app.library_places).try_acquire_owned().map_err(full)?;
+    let ended = |error| Refusal::new(Code::ServerUnavailable, "library functions", "a turn", error);
+    let turn = Arc::clone(&app.library_turn).acquire_owned().await.map_err(ended)?;
     let began = Instant::now();
     let library = app.library.clone();
     let names = (module.clone(), function.clone());
     let work = move || {
         let result = library.execute(&names.0, &names.1, args.as_ref());
-        drop(turn);
+        drop((turn, place));
         result
     };
     let result = aside(work).await?;

@@ -103,5 +103,11 @@ fn parameters(tool: &Value) -> Option<&Value> {
 
 /// Whether a tool is described as it has to be.
 fn is_tool(tool: &Value) -> bool {
-    function(tool).is_some() && parameters(tool).is_none_or(Value::is_object)
+    let is = |key: &str, kind: fn(&Value) -> bool| {
+        tool["function"].get(key).is_none_or(|value| value.is_null() || kind(value))
+    };
+    function(tool).is_some()
+        && is("parameters", Value::is_object)
+        && is("description", Value::is_string)
+        && is("strict", Value::is_boolean)
 }

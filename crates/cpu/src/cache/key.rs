@@ -67,9 +67,9 @@ pub(super) fn is_stem(stem: &str) -> bool {
 fn packing(format: WeightFormat, (isa, pool): (Isa, &Pool)) -> Result<u128, Refusal> {
     let sample = Sample::new();
     let parameters = sample.parameters();
-    let mut silent = |_: Progress| ();
-    let weights =
-        assemble(&parameters, &mut Packer::new(&parameters, format, (isa, pool), &|_| (), &mut silent))?;
+    let mut silent = |_: Progress| Ok(());
+    let mut packer = Packer::new(&parameters, format, (isa, pool), &|_| (), &mut silent)?;
+    let weights = assemble(&parameters, &mut packer)?;
     let mut hasher = Hasher::new();
     for matrix in weights.matrices() {
         hasher.write(&(matrix.bytes().len() as u64).to_le_bytes());

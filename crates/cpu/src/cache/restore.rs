@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tilewright_backend::{Progress, Stage};
+use tilewright_backend::{Progress, Stage, Watch};
 use tilewright_model::{Parameters, Refusal, Tensor, WeightFormat};
 
 use super::key::Key;
@@ -50,7 +50,7 @@ pub(super) fn restore(
     key: &Key,
     parameters: &Parameters<Tensor<'_>>,
     pool: &Pool,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<Weights, Unusable> {
     // A pipe would be waited for.
     if !path.metadata()?.is_file() {
@@ -65,7 +65,7 @@ pub(super) fn restore(
         return Err(Unusable::Damaged("it is not the file its name says".to_owned()));
     }
     let mut reader = Reader { file, at: wanted.len() as u64, length, format: key.format(), pool, progress };
-    reader.report();
+    reader.report()?;
     let weights = assemble(parameters, &mut reader)?;
     if reader.at != length {
         return Err(Unusable::Damaged("it is longer than it should be".to_owned()));
@@ -80,16 +80,13 @@ struct Reader<'a> {
     length: u64,
     format: WeightFormat,
     pool: &'a Pool,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: &'a mut Watch<'a>,
 }
 
 impl Reader<'_> {
-    fn report(&mut self) {
-        (self.progress)(Progress {
-            stage: Stage::Restore,
-            done: self.at.min(self.length),
-            total: self.length,
-        });
+    fn report(&mut self) -> Result<(), Refusal> {
+        let (done, total) = (self.at.min(self.length), self.length);
+        (self.progress)(Progress { stage: Stage::Restore, done, total })
     }
 }
 
@@ -118,7 +115,7 @@ impl Matrices for Reader<'_> {
         if !sound.into_inner() {
             return Err(damaged());
         }
-        self.report();
+        self.report()?;
         Matrix::from_pages(self.format, (rows, cols), bytes).ok_or_else(damaged)
     }
 }

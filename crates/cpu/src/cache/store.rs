@@ -22,7 +22,7 @@ pub(super) fn store(
     key: &Key,
     weights: &Weights,
     pool: &Pool,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> io::Result<()>,
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -32,7 +32,7 @@ pub(super) fn store(
     let mut partial = Partial::create(path)?;
     partial.file.write_all(&key.bytes())?;
     for matrix in weights.matrices() {
-        progress(Progress { stage: Stage::Store, done, total });
+        progress(Progress { stage: Stage::Store, done, total })?;
         let pieces: Vec<&[u8]> = matrix.bytes().chunks(PIECE).collect();
         let mut checksums = vec![[0; 16]; pieces.len()];
         pool.for_each_chunk(&mut checksums, 1, |index, sum| sum[0] = checksum(pieces[index]));
@@ -40,7 +40,7 @@ pub(super) fn store(
         partial.file.write_all(matrix.bytes())?;
         done += matrix.bytes().len() as u64;
     }
-    progress(Progress { stage: Stage::Store, done, total });
+    progress(Progress { stage: Stage::Store, done, total })?;
     fs::rename(&partial.path, path)
 }
 

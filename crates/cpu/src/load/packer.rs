@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tilewright_backend::{Progress, Stage};
+use tilewright_backend::{Progress, Stage, Watch};
 use tilewright_model::{Parameters, Refusal, StoredType, Tensor, WeightFormat};
 
 use super::{Matrices, read_rows};
@@ -23,29 +23,32 @@ pub(crate) struct Packer<'a> {
     release: &'a Release<'a>,
     isa: Isa,
     pool: &'a Pool,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: &'a mut Watch<'a>,
     done: u64,
     total: u64,
 }
 
 impl<'a> Packer<'a> {
     /// A packer that will be asked for every matrix of `parameters`.
+    ///
+    /// # Errors
+    /// That of `progress`.
     pub(crate) fn new(
         parameters: &Parameters<Tensor<'_>>,
         format: WeightFormat,
         (isa, pool): (Isa, &'a Pool),
         release: &'a Release<'a>,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Self {
+        progress: &'a mut Watch<'a>,
+    ) -> Result<Self, Refusal> {
         let mut total = 0;
         let _ = parameters.map(|_, t| total += if t.shape.len() == 2 { t.bytes.len() as u64 } else { 0 });
         let mut packer = Self { format, release, isa, pool, progress, done: 0, total };
-        packer.report();
-        packer
+        packer.report()?;
+        Ok(packer)
     }
 
-    fn report(&mut self) {
-        (self.progress)(Progress { stage: Stage::Pack, done: self.done, total: self.total });
+    fn report(&mut self) -> Result<(), Refusal> {
+        (self.progress)(Progress { stage: Stage::Pack, done: self.done, total: self.total })
     }
 }
 
@@ -74,7 +77,7 @@ impl Matrices for Packer<'_> {
         };
         tensors.iter().for_each(|t| (self.release)(t.bytes));
         self.done += tensors.iter().map(|t| t.bytes.len() as u64).sum::<u64>();
-        self.report();
+        self.report()?;
         Ok(matrix)
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn resident(
 ) -> Box<dyn Resident> {
     let threads = options.threads.or(Some(2));
     let options = CpuOptions { weights: Some(weights), threads, ..options };
-    open(checkpoint, &options, &mut |_| ()).unwrap()
+    open(checkpoint, &options, &mut |_| Ok(())).unwrap()
 }
 
 /// Logits of every row of `ids`, `[ids.len(), vocab]`, in a new sequence that is left open.

@@ -19,7 +19,8 @@ fn compiled_once_then_taken_from_the_cache() {
     let mut stages = Vec::new();
     let mut run = |text: &str, arch: &str| {
         compile_with(Some(&cache), text, &options(arch), arch, None, &mut |p| {
-            stages.push((p.stage, p.done, p.total))
+            stages.push((p.stage, p.done, p.total));
+            Ok(())
         })
         .unwrap()
     };
@@ -45,7 +46,7 @@ fn a_text_with_an_error_is_refused_with_the_log() {
         &options("sm_80"),
         "sm_80",
         None,
-        &mut |_| (),
+        &mut |_| Ok(()),
     )
     .unwrap_err();
     assert_eq!(refusal.code(), Code::KernelUncompilable);

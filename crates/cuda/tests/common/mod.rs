@@ -35,7 +35,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 /// Opens on the first GPU; the kernels for Hopper, which keep vectors in bf16, serve only those who ask for them.
 pub(crate) fn resident(checkpoint: &Checkpoint, options: &CudaOptions) -> CudaModel {
     let options = CudaOptions { hopper: options.hopper.or(Some(false)), ..options.clone() };
-    open_model(checkpoint, &options, &mut |_| ()).unwrap()
+    open_model(checkpoint, &options, &mut |_| Ok(())).unwrap()
 }
 
 /// Logits of every row of `ids`, `[ids.len(), vocab]`, in a new sequence that is left open.

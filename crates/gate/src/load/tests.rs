@@ -24,6 +24,15 @@ const REQUESTS: usize = 2 + 1 + 12 + ALONE;
 
 /// A server that answers `requests` times, from the request counted `wrong` on with another text.
 fn server(requests: usize, wrong: usize) -> String {
+    changed(requests, wrong, |body| body)
+}
+
+/// A server whose streams are changed.
+fn saying(change: fn(String) -> String) -> String {
+    changed(REQUESTS, 99, change)
+}
+
+fn changed(requests: usize, wrong: usize, change: fn(String) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -38,12 +47,13 @@ fn server(requests: usize, wrong: usize) -> String {
             let body = if request[..length].starts_with(b"GET") {
                 r#"{"version": "few lines 1"}"#.to_owned()
             } else {
-                format!(
+                change(format!(
                     "data: {{\"choices\":[{{\"text\":\"{word}\"}}]}}\n\ndata: {{\"choices\":[{{\"text\":\" two\"}}]}}\n\n\
                      data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":2}}}}\n\ndata: [DONE]\n\n"
-                )
+                ))
             };
-            write!(stream, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{body}").unwrap();
+            // A client that has read enough goes away.
+            let _ = write!(stream, "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{body}");
         }
     });
     address
@@ -117,9 +127,34 @@ fn two_servers_get_the_same_requests_by_turns_and_none_twice() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_refused() {
+fn a_server_that_is_not_there_is_refused_with_its_address() {
     let refusal = run("127.0.0.1:1", 96, settings(), &|_, _| ()).unwrap_err();
-    assert_eq!(refusal.code(), Code::ServerUnavailable);
+    assert_eq!((refusal.code(), refusal.place()), (Code::ServerUnmeasurable, Some("127.0.0.1:1")));
+}
+
+#[test]
+fn a_space_after_the_colon_of_an_event_may_be_left_out() {
+    let address = saying(|body| body.replace("data: ", "data:"));
+    run(&address, 96, settings(), &|_, _| ()).unwrap().times().unwrap();
+}
+
+#[test]
+fn a_reply_that_cannot_be_timed_is_refused_at_the_first_and_the_server_named() {
+    type Change = fn(String) -> String;
+    let changes: [(Change, &str); 6] = [
+        (|body| body.replace(",\"usage\":{\"completion_tokens\":2}", ""), "usage.completion_tokens"),
+        (|body| body.replace("tokens\":2", "tokens\":1"), "the tokens asked for, got 1"),
+        (|body| body.replace("data: [DONE]", ""), "[DONE]"),
+        (|body| body.replace("{\"choices\"", "{\"error\":\"no room\",\"choices\""), "no room"),
+        (|body| body.replace("data: {", "data: <"), "an event of JSON"),
+        (|body| body.replace("data: [DONE]", &"x".repeat(1 << 21)), "at most 1056768 bytes"),
+    ];
+    for (change, said) in changes {
+        let address = saying(change);
+        let refusal = run(&address, 96, settings(), &|_, _| ()).unwrap_err();
+        assert_eq!((refusal.code(), refusal.place()), (Code::ServerUnmeasurable, Some(&*address)), "{said}");
+        assert!(refusal.to_string().contains(said), "{said}: {refusal}");
+    }
 }
 
 #[test]

@@ -79,6 +79,18 @@ fn keys_are_split_where_the_native_step_splits_them() {
 }
 
 #[test]
+fn few_rows_of_a_prompt_take_the_narrow_tile() {
+    let narrow = |rows: i64| call(RESIDENT, "residentk_prefill_gemm_use_narrow_tile", json!(rows));
+    assert_eq!(
+        [1, 32, 33, 2048].map(|rows| narrow(rows).unwrap()),
+        [true, true, false, false].map(Value::Bool)
+    );
+    for wrong in [-1, 0, 2049] {
+        assert_eq!(narrow(wrong).unwrap_err().code(), Code::InvalidArguments, "{wrong}");
+    }
+}
+
+#[test]
 fn a_probe_says_what_a_session_would_take_and_why_there_is_none() {
     let probe =
         |heads: usize| call(PROBE, "resident_session_probe", json!([2, 64, heads, 2, 32, 96, 512])).unwrap();
@@ -118,6 +130,22 @@ fn steps_on_flat_lists_are_those_of_a_decoder() {
         ("residual_add_flat", json!([[1], [1, 2]])),
     ] {
         assert_eq!(refused(REFERENCE, function, args.clone()).0, Code::InvalidArguments, "{function} {args}");
+    }
+}
+
+#[test]
+fn a_result_that_is_not_finite_is_refused_and_never_null() {
+    for (module, function, args) in [
+        (REFERENCE, "residual_add_flat", json!([[1e308], [1e308]])),
+        (REFERENCE, "gemv_transposed_parallel_flat", json!([[1e300, 1.0], [1e300], 1, 2])),
+        (ROPE, "rope_apply", json!([[1e308, 1e308], [1e308], [1e308]])),
+        (ROPE, "rope_table_freq_factors", json!([2, 2, 10_000, [1e-320]])),
+    ] {
+        assert_eq!(
+            refused(module, function, args),
+            (Code::InvalidArguments, vec!["result".to_owned()]),
+            "{function}"
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_model::{Code, Refusal};
 use tilewright_tile::{Verified, emit};
 
-use super::{Bound, Device, Launch, failed, within};
+use super::{Bound, Device, GoesOn, Launch, failed, within};
 use crate::Facts;
 
 /// The system's default GPU.
@@ -47,7 +47,11 @@ impl Device for AppleDevice {
         &self.facts
     }
 
-    fn compile(&self, kernels: &[Arc<Verified>]) -> Result<Vec<raw::Kernel>, Refusal> {
+    fn compile(
+        &self,
+        kernels: &[Arc<Verified>],
+        goes_on: &mut GoesOn<'_>,
+    ) -> Result<Vec<raw::Kernel>, Refusal> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         kernels
             .iter()
@@ -56,6 +60,7 @@ impl Device for AppleDevice {
                 if let Some(known) = compiled.get(&text) {
                     return Ok(known.clone());
                 }
+                goes_on()?;
                 let name = kernel.name();
                 let library =
                     self.gpu.library(&text).map_err(|e| failed(Code::SessionOpenFailed, name, e))?;

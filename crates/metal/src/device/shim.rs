@@ -9,7 +9,7 @@ use tilewright_shim::{Compiler, Language, Library, Order};
 use tilewright_tile::Verified;
 use tilewright_tile::interp::{Bound as Argument, BufferId, Dispatch, Memory, Slice};
 
-use super::{Device, Launch, failed, within};
+use super::{Device, GoesOn, Launch, failed, within};
 use crate::Facts;
 
 /// What unwritten memory holds: a NaN in every float type, so that whoever reads it is noticed.
@@ -91,7 +91,12 @@ impl Device for ShimDevice {
         &self.facts
     }
 
-    fn compile(&self, kernels: &[Arc<Verified>]) -> Result<Vec<ShimKernel>, Refusal> {
+    fn compile(
+        &self,
+        kernels: &[Arc<Verified>],
+        goes_on: &mut GoesOn<'_>,
+    ) -> Result<Vec<ShimKernel>, Refusal> {
+        goes_on()?;
         let owned = kernels.iter().map(|kernel| Verified::clone(kernel)).collect();
         let library = Library::compile(&self.compiler, Language::Msl, owned)
             .map_err(|error| failed(Code::SessionOpenFailed, "kernel text", error))?;

@@ -12,7 +12,7 @@ use tilewright_tile::pipeline::Binding;
 
 use super::program::{Key, Program, Trace};
 use crate::device::within;
-use crate::{Bound, Device, Launch};
+use crate::{Bound, Device, GoesOn, Launch};
 
 /// A buffer that knows its length.
 pub(crate) struct Buffer<D: Device> {
@@ -177,6 +177,11 @@ impl<D: Device> Machine<D> {
 
     /// Builds and compiles a program, unless it is there.
     pub(super) fn prepare(&mut self, key: Key) -> Result<(), Refusal> {
+        self.prepare_watched(key, &mut || Ok(()))
+    }
+
+    /// The same; `goes_on` is asked before every text that is compiled.
+    pub(super) fn prepare_watched(&mut self, key: Key, goes_on: &mut GoesOn<'_>) -> Result<(), Refusal> {
         if self.programs.contains_key(&key) {
             return Ok(());
         }
@@ -192,7 +197,7 @@ impl<D: Device> Machine<D> {
         }
         let (names, missing): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
         if !missing.is_empty() {
-            let compiled = self.device.compile(&missing)?;
+            let compiled = self.device.compile(&missing, goes_on)?;
             self.kernels.extend(names.into_iter().zip(compiled));
         }
         let kernels = texts.iter().filter_map(|text| self.kernels.get(text).cloned()).collect();

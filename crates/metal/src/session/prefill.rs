@@ -1,5 +1,6 @@
 //! Prompts, tile by tile.
 
+use tilewright_backend::execution::narrow_tile;
 use tilewright_backend::{Cancel, LogitSink, Sequence};
 use tilewright_model::{Code, Refusal};
 
@@ -42,7 +43,7 @@ impl<D: Device> Session<D> {
 
     /// One tile: one command buffer, its logits left on the device.
     fn tile(&mut self, sequence: Sequence, tokens: &[u32]) -> Result<(), Refusal> {
-        let Self { machine, sequences, plan, config, .. } = self;
+        let Self { machine, sequences, plan, config, tier_is_free, .. } = self;
         let Some(caches) = sequences.get_mut(&sequence) else { return Ok(()) };
         let rows = tokens.len().next_power_of_two().max(LEAST_ROWS).min(plan.prefill_chunk);
         let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
@@ -52,7 +53,8 @@ impl<D: Device> Session<D> {
         machine.put("tokens", &words(tokens))?;
         machine.put("control", &words(&[caches.len as u32, tokens.len() as u32]))?;
         caches.mirror(machine)?;
-        let key = Key::Prefill { rows: rows as u32, capacity: caches.capacity };
+        let narrow = *tier_is_free && narrow_tile(rows);
+        let key = Key::Prefill { rows: rows as u32, capacity: caches.capacity, narrow };
         machine.run(key, &caches.for_prefill())?;
         caches.filled(tokens.len());
         Ok(())

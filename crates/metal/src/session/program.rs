@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tilewright_backend::execution::{Attention, DecodeRoute, ExecutionPlan, KvContract, SPLIT_KEYS_PARTS};
+use tilewright_backend::execution::{
+    Attention, DecodeRoute, ExecutionPlan, Gemm, KvContract, SPLIT_KEYS_PARTS,
+};
 use tilewright_kernels::decode::{self, Options};
 use tilewright_kernels::prefill::{Batch, Path, batched_of, row_logits};
 use tilewright_kernels::{Format, Formats, Shape};
@@ -26,8 +28,8 @@ pub(super) enum Goal {
 /// A program by what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// A tile of a prompt.
-    Prefill { rows: u32, capacity: u32 },
+    /// A tile of a prompt; `narrow` where its products take the narrow tile whatever the plan's tier.
+    Prefill { rows: u32, capacity: u32, narrow: bool },
     /// A token of each of several sequences.
     Step { sequences: u32, capacity: u32, deep: bool, goal: Goal },
     /// Logits of rows of the last tile.
@@ -56,8 +58,9 @@ impl Key {
     ) -> Result<Arc<Verified<Pipeline>>, Refusal> {
         let attention = plan.check().map_err(super::not_resolved)?;
         let pipeline = match self {
-            Self::Prefill { rows, capacity } => {
+            Self::Prefill { rows, capacity, narrow } => {
                 let gemm = plan.gemm();
+                let tier = |of: Gemm| tier(if narrow { Gemm::Original } else { of });
                 let batch = Batch {
                     rows,
                     path: path(attention),

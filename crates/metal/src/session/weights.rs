@@ -1,7 +1,7 @@
 //! Weights, brought into the plan's format and uploaded once.
 
 use half::bf16;
-use tilewright_backend::{Plan, Progress, Stage};
+use tilewright_backend::{Plan, Progress, Stage, Watch};
 use tilewright_kernels::host;
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
 
@@ -16,13 +16,13 @@ pub(super) fn upload<D: Device>(
     machine: &mut Machine<D>,
     checkpoint: &Checkpoint,
     plan: &Plan,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut Watch<'_>,
 ) -> Result<(), Refusal> {
     let (formats, total) = (machine.formats(), plan.weight_bytes);
     let parameters = checkpoint.parameters();
     let elements = elements(checkpoint).max(1);
     let mut read = 0u64;
-    progress(Progress { stage: Stage::Pack, done: 0, total });
+    progress(Progress { stage: Stage::Pack, done: 0, total })?;
     let resources = host::weights(&parameters, &machine.shape(), formats, |tensor| {
         let mut numbers = tensor.to_f32()?;
         if plan.weights == WeightFormat::Bf16 {
@@ -31,14 +31,14 @@ pub(super) fn upload<D: Device>(
         }
         read += numbers.len() as u64;
         let done = (u128::from(total) * u128::from(read) / u128::from(elements)) as u64;
-        progress(Progress { stage: Stage::Pack, done: done.min(total), total });
+        progress(Progress { stage: Stage::Pack, done: done.min(total), total })?;
         Ok(numbers)
     })?;
     for (name, bytes) in resources {
+        progress(Progress { stage: Stage::Pack, done: total, total })?;
         machine.put(name, &bytes)?;
     }
-    progress(Progress { stage: Stage::Pack, done: total, total });
-    Ok(())
+    progress(Progress { stage: Stage::Pack, done: total, total })
 }
 
 /// Elements of all tensors.

@@ -29,7 +29,7 @@ pub(crate) fn open(
     checkpoint: &Checkpoint,
     options: MetalOptions,
 ) -> Session<ShimDevice> {
-    Session::open(device, checkpoint, &options, &mut |_| ()).unwrap_or_else(|refusal| panic!("{refusal}"))
+    Session::open(device, checkpoint, &options, &mut |_| Ok(())).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
 /// Ids that look random, the same every time.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::raw::Bytes;
 use crate::gguf::open::{belong_together, is_gguf};
-use crate::{Code, Refusal};
+use crate::{Code, HubName, Refusal};
 
 /// Largest text file that is read (a tokenizer of a quarter million entries has 20 MiB).
 const TEXT_LIMIT: u64 = 256 << 20;
@@ -45,13 +45,11 @@ impl Folder {
             Ok(_) => "a file".to_owned(),
             Err(e) => leads_nowhere(path).unwrap_or_else(|| e.to_string()),
         };
-        Err(Refusal::new(
-            Code::CheckpointNotFound,
-            "path",
-            "the directory of a checkpoint, or a GGUF file",
-            got,
-        )
-        .at(path.display()))
+        let mut expected = "the directory of a checkpoint, or a GGUF file".to_owned();
+        if let Some(name) = path.to_str().filter(|name| !path.exists() && HubName::parse(name).is_some()) {
+            expected += &format!("; a model of this name is downloaded by `tilewright pull {name}`");
+        }
+        Err(Refusal::new(Code::CheckpointNotFound, "path", expected, got).at(path.display()))
     }
 
     /// Where it is, for messages.

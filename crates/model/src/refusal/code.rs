@@ -340,6 +340,10 @@ codes! {
         what "The program, its sources or the checkpoint changed while it was measured."
         why "A report speaks of one program and one checkpoint."
         remedy "Run the benchmark again while nothing is written.";
+    794 ServerUnmeasurable "server_unmeasurable"
+        what "A server under load is not there, refuses, breaks off, or gives another number of tokens than was asked for."
+        why "Only the time of whole replies to the same requests can be compared."
+        remedy "Check the address and what the server says; docs/bench.md has what it must offer.";
 
     // 800–819: downloads.
     800 HubEndpointInvalid "hub_endpoint_invalid"
@@ -374,4 +378,8 @@ codes! {
         what "The hub answered with an error, also when asked again: too many requests, or a failure of its own."
         why "Asking on without a pause would be refused as well."
         remedy "Run the command again later; a token in HF_TOKEN raises the limit of requests.";
+    808 HubFileBusy "hub_file_busy"
+        what "Another process is downloading the same file into the same cache."
+        why "Two that write one file would spoil it."
+        remedy "Wait until the other one has ended, then run the command again: what has come is there.";
 }

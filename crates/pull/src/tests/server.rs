@@ -47,6 +47,8 @@ struct State {
     elsewhere: Option<String>,
     /// Where everything is redirected to.
     moved: Option<String>,
+    /// How long files are said to be.
+    claimed: Option<usize>,
 }
 
 /// Serves one repository, `org/name`, until the process ends.
@@ -93,6 +95,11 @@ impl Server {
     /// Redirects every request, as a hub that has moved.
     pub(crate) fn moved(&self, address: &str) {
         self.state().moved = Some(address.to_owned());
+    }
+
+    /// Says of every file that it is so long.
+    pub(crate) fn claims(&self, bytes: usize) {
+        self.state().claimed = Some(bytes);
     }
 
     /// Every request so far.
@@ -151,7 +158,7 @@ impl Server {
         }
         let etag = format!("etag: \"{etag}\"");
         if asked.method == "HEAD" {
-            return head(200, &etag, content.len());
+            return head(200, &etag, state.claimed.unwrap_or(content.len()));
         }
         let range =
             asked.headers.get("range").and_then(|range| range[6..].trim_end_matches('-').parse().ok());

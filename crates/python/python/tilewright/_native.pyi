@@ -5,7 +5,6 @@ from typing import Any, final
 
 import numpy
 import numpy.typing
-from typing_extensions import disjoint_base
 
 from ._output import Report
 from ._params import SamplingParams
@@ -13,7 +12,6 @@ from ._params import SamplingParams
 VERSION: str
 
 @final
-@disjoint_base
 class Floats:
     """Floats in one or two dimensions, which Python reads where they lie."""
 
@@ -25,13 +23,11 @@ class Floats:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
-@disjoint_base
 class Reply:
     def next(self, seconds: float | None) -> Report | None: ...
     def close(self) -> None: ...
 
 @final
-@disjoint_base
 class Tokenizer:
     @staticmethod
     def open(folder: str) -> Tokenizer: ...
@@ -47,7 +43,6 @@ class Tokenizer:
     def named(self) -> tuple[str | None, str | None, str | None, str | None]: ...
 
 @final
-@disjoint_base
 class Engine:
     @staticmethod
     def open(path: str | None, options: dict[str, Any]) -> Engine: ...

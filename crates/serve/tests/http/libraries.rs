@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{ask, get, post, shared};
+use crate::client::{ask, get, options, post, receive, send, shared, start};
 
 const EXECUTE: &str = "/v1/libraries/execute";
 
@@ -54,4 +54,61 @@ fn what_cannot_be_called_is_refused_with_the_request_s_name() {
     assert_eq!(closed.refused(400), "invalid_arguments");
     assert_eq!(post(EXECUTE, &json!({"module": contract})).refused(400), "request_invalid");
     assert_eq!(ask(shared(), "GET", EXECUTE, "").refused(405), "endpoint_unsupported");
+}
+
+#[test]
+fn calls_that_come_together_wait_for_their_turn() {
+    let body = json!({"module": "attnk.rope", "function": "rope_table", "args": [1 << 12, 64, 10_000]});
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| post(EXECUTE, &body))).collect();
+        for call in calls {
+            assert!(call.join().unwrap().good()["result"]["cos"].is_array());
+        }
+    });
+}
+
+#[test]
+fn a_call_beyond_those_that_may_wait_is_refused() {
+    let mut few = options();
+    few.scheduler.queue = 0;
+    let server = start(few);
+    let call = |args: &str| {
+        let body = format!(r#"{{"module": "attnk.rope", "function": "rope_table", "args": {args}}}"#);
+        ask(server.address(), "POST", EXECUTE, &body)
+    };
+    // Of two that come while the place is taken, one is refused, whichever it is; a long call takes it for a while.
+    let refused = (0..50).find_map(|_| {
+        std::thread::scope(|scope| {
+            let long = scope.spawn(|| call("[4096, 128, 10000]"));
+            let mut refused = None;
+            while refused.is_none() && !long.is_finished() {
+                refused = Some(call("[1, 2, 10000]")).filter(|reply| reply.status != 200);
+            }
+            let long = long.join().unwrap();
+            refused.or_else(|| Some(long).filter(|reply| reply.status != 200))
+        })
+    });
+    assert_eq!(refused.expect("somebody is refused").refused(429), "queue_full");
+}
+
+#[test]
+fn a_name_of_a_request_that_no_header_could_carry_is_refused() {
+    let call = |id: &str| {
+        let body = json!({"module": "metaldispatch.contract", "function": "metaldispatch_dispatch_budget", "args": 28, "request_id": id});
+        post(EXECUTE, &body)
+    };
+    for wrong in ["a\r\nSet-Cookie: x=y", "a b", "", "ä", &"x".repeat(129)] {
+        let reply = call(wrong);
+        assert_eq!(reply.refused(400), "request_invalid", "{wrong:?}");
+        assert_eq!(reply.json()["error"]["param"], "request_id");
+        assert!(reply.json()["request_id"].as_str().unwrap().starts_with("req-"), "{reply:?}");
+        assert!(!reply.head.to_lowercase().contains("set-cookie"), "{}", reply.head);
+    }
+    assert_eq!(call(&"x".repeat(128)).good()["request_id"], "x".repeat(128));
+    let named = |id: &str| {
+        let body = json!({"module": "none", "function": "f"}).to_string();
+        receive(send(shared(), "POST", EXECUTE, &format!("X-Request-Id: {id}\r\n"), &body))
+    };
+    assert_eq!(named("theirs").json()["request_id"], "theirs");
+    assert_eq!(named(&"x".repeat(129)).refused(400), "request_invalid");
 }

@@ -36,6 +36,8 @@ fn numbers_out_of_range_are_refused_by_name() {
         (json!({"logit_bias": {"a": 1}}), "logit_bias"),
         (json!({"modalities": ["audio"]}), "modalities"),
         (json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}), "tools"),
+        (json!({"tools": [{"type": "function", "function": {"name": "f", "description": {}}}]}), "tools"),
+        (json!({"tools": [{"type": "function", "function": {"name": "f", "strict": "no"}}]}), "tools"),
         (json!({"response_format": {"type": "xml"}}), "response_format.type"),
         (json!({"messages": []}), ""),
     ] {

@@ -45,12 +45,11 @@ pub(crate) fn refusal(error: &clap::Error) -> Option<Refusal> {
             .collect(),
         ErrorKind::ArgumentConflict => {
             let others = said(ContextKind::PriorArg).join(", ");
-            let expected = if others.is_empty() || others == what {
-                "it once".to_owned()
+            if others.is_empty() || others == what {
+                finding("it once".to_owned(), "it again".to_owned())
             } else {
-                format!("none, as it cannot be used with {others}")
-            };
-            finding(expected, "one".to_owned())
+                finding(format!("none, as it cannot be used with {others}"), "one".to_owned())
+            }
         }
         _ => {
             let message = error.to_string();

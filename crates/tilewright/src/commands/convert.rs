@@ -29,16 +29,17 @@ pub(crate) struct ConvertArgs {
     #[arg(short, long, value_name = "DIR")]
     model: Option<PathBuf>,
 
-    /// Directory to write to, made if absent; or a file FILE.gguf
+    /// Directory to write to, made if absent; or a file FILE.gguf, which is GGUF without --to as well
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Form to write
-    #[arg(long, value_name = "FORM", value_enum, default_value = "converted")]
-    to: Form,
+    /// Form to write [default: by the ending of --out, else converted]
+    #[arg(long, value_name = "FORM", value_enum)]
+    to: Option<Form>,
 
     /// Types that the matrices are rounded to: blocks of GGUF; or, in the other forms, floats that are what --weights int8
-    /// or int4 makes of them [default: as stored]
+    /// or int4 makes of them. To keep these to the bit, open them with --weights f32 or int4: int8 rounds scales anew
+    /// [default: as stored]
     #[arg(long, value_name = "MIX", value_parser = mixtures())]
     quant: Option<Mixture>,
 
@@ -101,6 +102,11 @@ enum Prompt {
 }
 
 impl ConvertArgs {
+    /// What is written: what was asked for, else what the name of the output says.
+    fn form(&self) -> Form {
+        self.to.unwrap_or(if names_gguf(&self.out) { Form::Gguf } else { Form::Converted })
+    }
+
     /// Refuses flags of another form than the one asked for.
     fn check(&self) -> Result<(), Refusal> {
         let pair = [
@@ -109,18 +115,18 @@ impl ConvertArgs {
             ("--ids", self.ids.is_some()),
             ("--fixed", self.fixed),
         ];
-        let given = if self.to == Form::Converted { &[][..] } else { &pair[..] };
+        let form = self.form();
+        let given = if form == Form::Converted { &[][..] } else { &pair[..] };
         let given = given.iter().filter(|(_, given)| *given);
         let mut findings: Vec<_> =
-            given.map(|(flag, _)| Finding::new(*flag, "not with this --to", "given")).collect();
-        let fits = |mixture: &Mixture| matches!(mixture, Mixture::Blocks(_)) == (self.to == Form::Gguf);
+            given.map(|(flag, _)| Finding::new(*flag, "not with this form", "given")).collect();
+        let fits = |mixture: &Mixture| matches!(mixture, Mixture::Blocks(_)) == (form == Form::Gguf);
         if let Some(mixture) = self.quant.filter(|mixture| !fits(mixture)) {
             let expected = Mixture::all().filter(fits).map(Mixture::name).collect::<Vec<_>>().join(", ");
-            findings.push(Finding::new(
-                "--quant",
-                format!("one of {expected} with this --to"),
-                mixture.name(),
-            ));
+            findings.push(Finding::new("--quant", format!("one of {expected} in this form"), mixture.name()));
+        }
+        if form != Form::Gguf && names_gguf(&self.out) {
+            findings.push(Finding::new("--out", "a directory in this form", "the name of a GGUF file"));
         }
         Refusal::check(Code::RequestInvalid, findings)
     }
@@ -144,10 +150,15 @@ impl ConvertArgs {
     }
 }
 
+/// Whether an output is one GGUF file by its ending.
+fn names_gguf(out: &Path) -> bool {
+    out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"))
+}
+
 /// Carries `convert` out.
 pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failure> {
     args.check()?;
-    let form = args.to;
+    let form = args.form();
     let job = args.resolve();
     let checkpoint = match &job.source {
         Source::Embedded => Checkpoint::embedded()?,
@@ -181,9 +192,8 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
 
 /// GGUF or safetensors.
 fn other_form(checkpoint: &Checkpoint, form: Form, job: &Job, console: &mut Console) -> Result<(), Failure> {
-    let is_file = job.out.extension().is_some_and(|extension| extension == "gguf");
     let out = match form {
-        Form::Gguf if !is_file => job.out.join("model.gguf"),
+        Form::Gguf if !names_gguf(&job.out) => job.out.join("model.gguf"),
         _ => job.out.clone(),
     };
     let folder =

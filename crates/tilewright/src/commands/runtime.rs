@@ -66,7 +66,7 @@ struct ExecuteArgs {
 }
 
 fn json_value(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    tilewright_model::json::value(text.as_bytes())
 }
 
 impl RuntimeArgs {
@@ -96,7 +96,10 @@ fn list(console: &mut Console) -> Result<(), Failure> {
         let modules: Vec<Value> = modules().iter().map(Module::json).collect();
         return console.object(&json!({"modules": modules}));
     }
-    let line = |module: &Module| format!("{}  {} functions", module.name, module.functions.len());
+    let line = |module: &Module| match module.functions.len() {
+        1 => format!("{}  1 function", module.name),
+        more => format!("{}  {more} functions", module.name),
+    };
     modules().iter().try_for_each(|module| console.line(&line(module)))
 }
 

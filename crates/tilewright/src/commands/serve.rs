@@ -41,7 +41,7 @@ pub(crate) struct ServeArgs {
 
     /// Name that requests may be addressed to besides localhost and the address (repeat for several): only this machine's names
     /// reach a server at the default address
-    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = visible)]
+    #[arg(long, value_name = "NAME", help_heading = "Server", value_parser = host_name)]
     allow_host: Vec<String>,
 
     /// Jinja file to use in place of the model's chat template
@@ -94,6 +94,19 @@ fn visible(text: &str) -> Result<String, String> {
         text if text.chars().any(char::is_control) => Err("it has a control character".to_owned()),
         text => Ok(text.to_owned()),
     }
+}
+
+/// A name or address of a host alone: with a scheme, a port or a star no request would ever be addressed to it.
+fn host_name(text: &str) -> Result<String, String> {
+    let part = |part: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (1..=63).contains(&part.len()) && part.chars().all(plain)
+    };
+    let is_name = text.len() <= 253 && text.split('.').all(part);
+    if is_name || text.parse::<IpAddr>().is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("a name as in `box.example` or an address, with no scheme, port or star".to_owned())
 }
 
 impl ServeArgs {

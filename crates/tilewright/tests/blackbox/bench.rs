@@ -63,3 +63,23 @@ fn lengths_that_cannot_be_measured_are_refused() {
     tilewright(&["bench", "--compare", "another"]).expect_code(2);
     tilewright(&["bench", "--weights", "int8", "end-to-end"]).expect_code(2);
 }
+
+#[test]
+fn a_load_that_cannot_be_sent_is_a_usage_error_and_a_server_that_is_not_there_is_named() {
+    for (flags, said) in [
+        (&["--prompt-tokens", "0"][..], "1..=1000000"),
+        (&["--output-tokens", "1000001"], "1..=1000000"),
+        (&["--vocab", "0"], "1..=1000000"),
+        (&["--rate", "0"], "0.001"),
+        (&["--rate", "inf"], "0.001"),
+        (&["--rounds", "2"], "--peer"),
+        (&["--peer", "http://127.0.0.1:8081"], "HOST:PORT"),
+        (&["--address", "localhost"], "HOST:PORT"),
+        (&["--address", "localhost:0"], "HOST:PORT"),
+    ] {
+        let outcome = tilewright(&[&["bench", "serve"], flags].concat()).expect_code(2);
+        assert!(outcome.stderr.contains(said), "{flags:?}: {}", outcome.stderr);
+    }
+    let refusal = tilewright(&["bench", "serve", "--address", "127.0.0.1:1", "--json"]).refusal();
+    assert_eq!((&refusal["code"], &refusal["place"]), (&"server_unmeasurable".into(), &"127.0.0.1:1".into()));
+}

@@ -170,7 +170,23 @@ fn mixtures_that_a_form_does_not_hold_are_refused_with_those_it_does() {
         let refusal = convert(out.to_str().unwrap(), &["--to", form, "--quant", mixture, "--json"]).refusal();
         assert_eq!(refusal["code"], "request_invalid");
         assert_eq!(refusal["findings"][0]["what"], "--quant");
-        assert_eq!(refusal["findings"][0]["expected"], format!("one of {held} with this --to"));
+        assert_eq!(refusal["findings"][0]["expected"], format!("one of {held} in this form"));
         assert!(!out.exists());
     }
+}
+
+#[test]
+fn an_output_that_ends_in_gguf_is_a_gguf_file_and_never_a_directory_of_that_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("model.gguf");
+    let out = place.to_str().unwrap();
+    for wrong in
+        [&["--quant", "int4"][..], &["--dtype", "f32"], &["--to", "converted"], &["--to", "safetensors"]]
+    {
+        let refusal = convert(out, &[wrong, &["--json"]].concat()).refusal();
+        assert_eq!(refusal["code"], "request_invalid", "{wrong:?}");
+        assert!(!place.exists(), "{wrong:?}");
+    }
+    convert(out, &["--quant", "q8_0"]).expect_code(0);
+    assert!(fs::read(&place).unwrap().starts_with(b"GGUF"));
 }

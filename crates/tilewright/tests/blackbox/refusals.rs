@@ -36,6 +36,14 @@ fn a_model_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn a_model_that_nobody_has_downloaded_is_refused_with_the_command_that_does() {
+    for (name, told) in [("Qwen/Qwen3-0.6B", true), ("org/name:file.gguf", true), ("no/such/folder", false)] {
+        let outcome = tilewright(&["inspect", "-m", name]).expect_code(1);
+        assert_eq!(outcome.stderr.contains(&format!("`tilewright pull {name}`")), told, "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_prompt_is_refused_before_the_model_is_loaded() {
     let refusal = refused(&["run", "-f", "no/such/file", "-m", "no/such/folder"]);
     assert_eq!(refusal["code"], "file_unreadable");

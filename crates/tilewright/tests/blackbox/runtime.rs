@@ -8,6 +8,7 @@ use crate::harness::tilewright;
 fn modules_and_functions_are_listed_and_called() {
     let modules = tilewright(&["runtime", "modules"]).expect_code(0).stdout;
     assert!(modules.contains("metaldispatch.qwen3_prefill_decode  10 functions"), "{modules}");
+    assert!(modules.contains("metaldispatch.qwen3_decode  1 function\n"), "{modules}");
     let functions = tilewright(&["runtime", "functions", "metaldispatch.contract"]).expect_code(0).stdout;
     assert!(functions.contains("metaldispatch_status_name(code: Int) -> String"), "{functions}");
     let call = |args: &str, more: &[&str]| {
@@ -32,6 +33,8 @@ fn bad_json_is_a_usage_error_and_a_refused_call_a_failure() {
         tilewright(&["runtime", "execute", module, "metaldispatch_status_name", "--args-json", args])
     };
     execute("metaldispatch.contract", "{").expect_code(2);
+    let twice = execute("metaldispatch.contract", r#"{"code": 620, "code": 621}"#).expect_code(2);
+    assert!(twice.stderr.contains("stated twice"), "{}", twice.stderr);
     let refused = execute("metaldispatch.contract", "\"x\"").expect_code(1);
     assert!(refused.stderr.contains("invalid_arguments"), "{}", refused.stderr);
     execute("none", "1").expect_code(1);

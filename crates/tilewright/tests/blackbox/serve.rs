@@ -33,3 +33,26 @@ fn an_address_that_is_taken_is_refused_by_name() {
     let refused = tilewright(&["serve", "--port", &port, "--json"]).refusal();
     assert_eq!(refused["code"], "address_unavailable");
 }
+
+#[test]
+fn an_allowed_host_that_no_request_could_name_is_a_usage_error() {
+    for wrong in ["http://x", "name:8080", "*", "*.example", "", "a..b", "[::1]", "a/b", "ä.example"] {
+        let outcome = tilewright(&["serve", "--allow-host", wrong]).expect_code(2);
+        assert!(outcome.stderr.contains("--allow-host"), "{wrong}: {}", outcome.stderr);
+    }
+    // What is right gets as far as the address, which is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let hosts = [
+        "--allow-host",
+        "box.example",
+        "--allow-host",
+        "my_box",
+        "--allow-host",
+        "::2",
+        "--allow-host",
+        "10.0.0.1",
+    ];
+    let line = [&["serve", "--port", &port, "--json"][..], &hosts].concat();
+    assert_eq!(tilewright(&line).refusal()["code"], "address_unavailable");
+}

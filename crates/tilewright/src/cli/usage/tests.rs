@@ -22,7 +22,7 @@ fn a_usage_error_says_what_was_expected_and_what_was_there() {
         (&["run", "-p", "a", "--tmp", "1"], "--tmp", "--temp is one", "an unknown one"),
         (&["srve"], "command", "serve", "srve"),
         (&["run", "-p", "a", "--ids", "1"], "--prompt <TEXT>", "cannot be used with --ids", "one"),
-        (&["run", "-p", "a", "-p", "b"], "--prompt <TEXT>", "it once", "one"),
+        (&["run", "-p", "a", "-p", "b"], "--prompt <TEXT>", "it once", "it again"),
         (&["serve", "--parallel", "0"], "--parallel <N>", "0 is not in 1..=32", "0"),
         (&["serve", "--parallel", "33"], "--parallel <N>", "33 is not in 1..=32", "33"),
         (&["completions"], "<SHELL>", "one that is given", "none"),

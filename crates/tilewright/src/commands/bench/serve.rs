@@ -8,7 +8,7 @@ use tilewright_gate::load::{
     Comparison, LoadReport, LoadSettings, LoadTimes, Pace, Percentiles, Round, Summaries, compare, run,
 };
 use tilewright_gate::{report::write_new, table};
-use tilewright_model::{Code, Refusal};
+use tilewright_model::Refusal;
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -19,19 +19,20 @@ use crate::flags::OutputFlags;
 /// Requests are sent when they are due, at random times of a fixed seed, however long earlier ones take; or with --clients by
 /// so many clients, each when it has its latest reply. Every request has a prompt of its own. Some are asked again alone
 /// after the load; when one then gets another reply, the report has no times. Latencies count from the moment a request was
-/// due. The server may be any that takes ids at /v1/completions; --peer names another that gets the same load by turns.
+/// due. The server may be any that takes ids at /v1/completions, streams and counts tokens; --peer names another that gets
+/// the same load by turns.
 #[derive(Args, Debug)]
 pub(super) struct ServeArgs {
     /// Where the server listens
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", help_heading = "Load")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", value_parser = host_and_port, help_heading = "Load")]
     address: String,
 
     /// Where another server listens, to compare with: replies that are others in company are only counted there
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "load_report", help_heading = "Load")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "load_report", value_parser = host_and_port, help_heading = "Load")]
     peer: Option<String>,
 
     /// Loads at each of two servers; every one has prompts of its own
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Load")]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "peer", value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Load")]
     rounds: u16,
 
     /// Requests of a load
@@ -39,7 +40,7 @@ pub(super) struct ServeArgs {
     requests: u16,
 
     /// Requests a second, on average
-    #[arg(long, value_name = "RATE", default_value_t = 4.0, help_heading = "Load")]
+    #[arg(long, value_name = "RATE", default_value_t = 4.0, value_parser = rate, help_heading = "Load")]
     rate: f64,
 
     /// Clients that take turns with their own requests, instead of a rate
@@ -47,16 +48,16 @@ pub(super) struct ServeArgs {
     clients: Option<u16>,
 
     /// Ids of a prompt
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Load")]
-    prompt_tokens: usize,
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=MOST), help_heading = "Load")]
+    prompt_tokens: u32,
 
     /// Tokens of a reply
-    #[arg(long, value_name = "N", default_value_t = 32, help_heading = "Load")]
-    output_tokens: usize,
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=MOST), help_heading = "Load")]
+    output_tokens: u32,
 
     /// Ids of prompts are below this
-    #[arg(long, value_name = "N", default_value_t = 4000, help_heading = "Load")]
-    vocab: usize,
+    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..=MOST), help_heading = "Load")]
+    vocab: u32,
 
     /// Number of the first prompt: another one than before, and the server has none of them in memory
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1 << 24), help_heading = "Load")]
@@ -74,13 +75,29 @@ pub(super) struct ServeArgs {
     pub(super) output: OutputFlags,
 }
 
+/// Ids of a prompt, tokens of a reply, ids of a vocabulary at most.
+const MOST: i64 = 1_000_000;
+
+/// A host and a port: a request has a path of its own.
+fn host_and_port(text: &str) -> Result<String, String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    if is_port && !host.is_empty() && !host.contains('/') {
+        return Ok(text.to_owned());
+    }
+    Err("HOST:PORT, with no http:// and no path".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (1e-3..=1e6).contains(&rate) => Ok(rate),
+        _ => Err("a number from 0.001 to 1000000".to_owned()),
+    }
+}
+
 impl ServeArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
-        let positive = self.rate > 0.0 && self.rate.is_finite();
-        if !positive || self.prompt_tokens == 0 || self.output_tokens == 0 || self.vocab == 0 {
-            let expected = "a rate, lengths and a vocabulary above 0";
-            return Err(Refusal::new(Code::RequestInvalid, "load", expected, "0 or less").into());
-        }
+        let vocab = self.vocab as usize;
         let settings = LoadSettings {
             requests: usize::from(self.requests),
             pace: match self.clients {
@@ -88,16 +105,15 @@ impl ServeArgs {
                 None => Pace::Rate(self.rate),
             },
             first: self.first_prompt as usize,
-            prompt_tokens: self.prompt_tokens,
-            output_tokens: self.output_tokens,
+            prompt_tokens: self.prompt_tokens as usize,
+            output_tokens: self.output_tokens as usize,
             seed: self.arrivals,
             exact: true,
         };
         let bar = console.bar("requests");
         let told = |done, total| bar.report(done as u64, total as u64);
         if let Some(peer) = &self.peer {
-            let rounds =
-                compare([&self.address, peer], self.vocab, &settings, usize::from(self.rounds), &told)?;
+            let rounds = compare([&self.address, peer], vocab, &settings, usize::from(self.rounds), &told)?;
             drop(bar);
             if console.json() {
                 console.object(&json!({"rounds": rounds}))?;
@@ -105,7 +121,7 @@ impl ServeArgs {
             let page = versus(&rounds)?;
             return if console.json() { Ok(()) } else { console.text(&page) };
         }
-        let report = run(&self.address, self.vocab, settings, &told)?;
+        let report = run(&self.address, vocab, settings, &told)?;
         drop(bar);
         if let Some(path) = &self.load_report {
             write_new(path, &report.json()?)?;

@@ -34,6 +34,15 @@ struct Row<'a> {
     peers: Vec<(&'a Summary, &'a Comparison)>,
 }
 
+impl Row<'_> {
+    /// Whether it stands in the table of several reports.
+    fn is_headline(&self) -> bool {
+        let is_part = self.metric != Metric::Total
+            && self.measured.summaries.iter().any(|summary| summary.metric == Metric::Total);
+        !is_part && !self.measured.workload.starts_with("tuning")
+    }
+}
+
 fn rows<'a>(report: &'a Report, passed: &'a Passed) -> Vec<Row<'a>> {
     let Some(candidate) = report.arms.first() else { return Vec::new() };
     let mut rows = Vec::new();
@@ -140,7 +149,8 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     Ok(page)
 }
 
-/// One table of several reports, by their paths; a comparison of which nothing may be said is left to its report.
+/// One table of several reports, by their paths. Left to the reports are comparisons of which nothing may be said, the parts of what
+/// has a total, and runs that only chose a parameter.
 pub fn overview(reports: &[(&str, &Report)]) -> String {
     let mut page = String::from(
         "| model, weights, KV | machine | test | tilewright, tok/s | beside | tok/s | ratio (95 %) | noise |\n\
@@ -161,7 +171,7 @@ pub fn overview(reports: &[(&str, &Report)]) -> String {
         };
         let busy = Passed::busy(passed.load, report.machine.cores);
         let machine = if busy { &format!("{machine}, busy with other work") } else { machine };
-        for row in rows(report, passed) {
+        for row in rows(report, passed).into_iter().filter(Row::is_headline) {
             let noise = row.measured.noise.iter().find(|noise| noise.metric == row.metric);
             let noise = noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise));
             let test = format!("{} {}", row.measured.workload, row.metric);

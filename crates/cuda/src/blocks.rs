@@ -161,7 +161,15 @@ impl Blocks {
         let first = pieces.first().map_or(0, |piece| piece.slot.offset);
         for Piece { format, slot, first: row, rows, .. } in pieces {
             let key = (role, *format, [*row, *rows]);
-            let Some((_, product)) = self.products.iter().find(|(known, _)| *known == key) else { continue };
+            let product = self.products.iter().find(|(known, _)| *known == key);
+            let (_, product) = product.ok_or_else(|| {
+                Refusal::new(
+                    Code::KernelUnknown,
+                    "product",
+                    "one made when the model was opened",
+                    format!("{key:?}"),
+                )
+            })?;
             let mut named = planes("weights", *format, *slot, base - first);
             named.extend([("a".to_owned(), a), ("out".to_owned(), out)]);
             product.start(device, count.div_ceil(TILE), &named)?;

@@ -4,7 +4,8 @@
 //! that were checked; one that does not makes the whole run a failure, and its report holds no time.
 
 use std::path::Path;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tilewright_backend::{Plan, Resident};
 use tilewright_cpu::simd::Isa;
@@ -58,6 +59,8 @@ pub struct Settings {
     pub trials: usize,
     /// Warm-ups of each arm.
     pub warmups: usize,
+    /// Time before each run in which nothing runs, so that threads which wait by spinning have gone to sleep.
+    pub pause: Duration,
     /// Whether the machine's limits are measured before and after.
     pub ceilings: bool,
     /// What the numbers are not.
@@ -164,6 +167,9 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
         "Medians of parts need not add up to the median of the whole.",
         "One session on one machine with fixed ids: no statement about other texts, other machines or a server's load.",
     ]);
+    if !settings.pause.is_zero() {
+        remarks.push(format!("Before each run nothing ran for {} ms.", settings.pause.as_millis()));
+    }
     remarks.extend(settings.remarks.iter().cloned());
     Report {
         schema: SCHEMA,
@@ -334,6 +340,7 @@ impl Running<'_, '_> {
                 total: warmups + rounds,
             });
             for (slot, arm) in round_order(round, due.len()).into_iter().enumerate() {
+                thread::sleep(self.settings.pause);
                 let trial = self.trial(workload, arm, round, slot)?;
                 match &due[arm] {
                     Some(ids) if *ids != trial.ids => {

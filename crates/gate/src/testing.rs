@@ -62,6 +62,7 @@ impl Small {
             program: "bench".to_owned(),
             trials: 3,
             warmups: 1,
+            pause: std::time::Duration::ZERO,
             ceilings: false,
             remarks: Vec::new(),
         };

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tilewright_gate::oracle::ReferenceChoice;
@@ -29,6 +30,10 @@ pub(super) struct RunFlags {
     /// Runs of each engine before the first round
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Measurement")]
     pub(super) warmups: u16,
+
+    /// Milliseconds before each run in which nothing runs [default: 250 beside other engines, else 0]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=60_000), help_heading = "Measurement")]
+    pub(super) pause: Option<u64>,
 
     /// Engine to compare with: llama.cpp, transformers, mlx or candle, with its Python or program after `=`
     #[arg(long, value_name = "PEER", help_heading = "Measurement")]
@@ -68,6 +73,12 @@ impl RunFlags {
     /// Rounds, unasked `usual`.
     pub(super) fn rounds(&self, usual: usize) -> usize {
         self.trials.map_or(usual, usize::from)
+    }
+
+    /// The pause before each run. Other engines' threads spin for some time after their work.
+    pub(super) fn pause(&self) -> Duration {
+        let usual = if self.compare.is_empty() { 0 } else { 250 };
+        Duration::from_millis(self.pause.unwrap_or(usual))
     }
 
     /// Threads of every engine, unasked one for each core.

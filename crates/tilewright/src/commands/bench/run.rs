@@ -38,6 +38,7 @@ impl Job {
             program: program.to_owned(),
             trials: flags.rounds(trials),
             warmups: usize::from(flags.warmups),
+            pause: flags.pause(),
             ceilings: !flags.no_ceilings,
             remarks: Vec::new(),
         };

@@ -152,8 +152,11 @@ impl Formats {
     pub fn rounded(&self, stored: &Parameters<StoredType>) -> Vec<String> {
         let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
         let mut see = |name: &str, layer: Option<usize>, stored: StoredType, held: Format| {
-            if stored.is_block() && !held.keeps(stored) {
-                let line = format!("{name}: {stored} held as {}", held.name());
+            let mixed = held != Format::of_stored(stored);
+            if mixed || stored.is_block() && !held.keeps(stored) {
+                let why =
+                    if mixed { ", since gate and up are one matrix and stored in two types" } else { "" };
+                let line = format!("{name}: {stored} held as {}{why}", held.name());
                 match lines.iter_mut().find(|(of, _)| *of == line) {
                     Some((_, layers)) => layers.extend(layer),
                     None => lines.push((line, layer.into_iter().collect())),
@@ -181,6 +184,7 @@ impl Formats {
         let told = |(line, layers): (String, Vec<usize>)| match &layers[..] {
             [] => line,
             some if some.len() == self.layers.len() => format!("{line} in every layer"),
+            [one] => format!("{line} in layer {one}"),
             some => {
                 let some: Vec<_> = some.iter().map(usize::to_string).collect();
                 format!("{line} in layers {}", some.join(", "))

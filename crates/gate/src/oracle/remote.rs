@@ -62,6 +62,7 @@ pub struct Remote {
     layers: usize,
     heads: usize,
     width: usize,
+    vocab: usize,
     process: RefCell<Process>,
     next: Cell<u64>,
 }
@@ -103,6 +104,7 @@ impl Remote {
             layers: config.layers,
             heads: config.kv_heads,
             width: config.head_dim,
+            vocab: config.vocab,
             process: RefCell::new(process),
             next: Cell::new(0),
         })
@@ -133,6 +135,10 @@ impl Truth for Sequence<'_> {
         if keys != each * self.kv.len() {
             let due = each * self.kv.len();
             return Err(process.unavailable(&format!("{keys} keys instead of {due}")));
+        }
+        let due = rows.min(ids.len()) * self.remote.vocab;
+        if logits != due {
+            return Err(process.unavailable(&format!("{logits} logits instead of {due}")));
         }
         let logits = process.numbers(logits)?;
         for (keys, values) in &mut self.kv {

@@ -75,3 +75,21 @@ fn the_reference_is_asked_for_by_name_and_program() {
     assert_eq!("torch=/somewhere/python".parse(), Ok(ReferenceChoice::Torch("/somewhere/python".into())));
     assert!("own=python".parse::<ReferenceChoice>().unwrap_err().contains("neither own nor torch"));
 }
+
+#[test]
+fn a_reference_that_announces_another_number_of_logits_is_refused_before_memory_is_taken() {
+    let small = Small::new();
+    let config = small.checkpoint.config();
+    let keys = config.head_dim * config.layers * config.kv_heads;
+    for logits in [u64::MAX, 1 << 60, 95] {
+        let said = format!(
+            "read line; echo '{{\"version\": \"shell 1\", \"where\": \"a shell\"}}'\n\
+             read line; echo '{{\"logits\": {logits}, \"keys\": {keys}}}'; read line; echo '{{}}'"
+        );
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(said);
+        let remote = Remote::start(command, small.folder.path(), config).unwrap();
+        let refusal = remote.sequence().extend(&[1], 1).unwrap_err();
+        assert!(refusal.to_string().contains("logits instead of 96"), "{refusal}");
+    }
+}

@@ -66,3 +66,22 @@ fn peers_are_asked_for_by_name_and_program() {
     assert!("mlx".parse::<PeerChoice>().is_ok() && "candle".parse::<PeerChoice>().is_ok());
     assert!("another".parse::<PeerChoice>().unwrap_err().contains("llama.cpp, transformers, mlx, candle"));
 }
+
+#[test]
+fn a_process_that_never_answers_or_never_leaves_is_ended() {
+    let saying = |script: &str| {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script);
+        let mut process = Process::start("shell", command).unwrap();
+        process.patience = Duration::from_millis(100);
+        let refusal = process.ask::<serde_json::Value>(&serde_json::json!({"op": "open"})).unwrap_err();
+        assert_eq!(refusal.code(), Code::PeerUnavailable);
+        refusal.to_string()
+    };
+    let silent = saying("exec sleep 1000");
+    assert!(silent.contains("no answer for 100ms"), "{silent}");
+    let stays = saying("read line; echo '{\"refused\": \"not today\"}'; exec sleep 1000");
+    assert!(stays.contains("not today"), "{stays}");
+    let garbage = saying("read line; echo 'hello there'; exec sleep 1000");
+    assert!(garbage.contains("hello there"), "{garbage}");
+}

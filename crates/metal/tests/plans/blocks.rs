@@ -1,7 +1,7 @@
 //! GGUF's blocks, computed on as they are stored: the numbers of float64 on what the blocks stand for, and the ids of the
 //! CPU device on the same file.
 
-use tilewright_backend::execution::Attention;
+use tilewright_backend::execution::{Attention, Gemm};
 use tilewright_backend::{Kernels, Resident, Step};
 use tilewright_metal::MetalOptions;
 use tilewright_model::convert::{Quant, write_gguf};
@@ -24,7 +24,9 @@ fn check(what: &str, checkpoint: &Checkpoint, quant: Quant) -> Vec<String> {
     let Some(device) = shim() else { return Vec::new() };
     let what = format!("{what} {}", quant.name());
     let (_folder, file) = as_gguf(checkpoint, quant);
-    let mut model = open(device, &file, MetalOptions { context: Some(512), ..MetalOptions::default() });
+    // The wide tile, which short prompts take only where it is asked for.
+    let options = MetalOptions { context: Some(512), gemm: Some(Gemm::MslParity), ..MetalOptions::default() };
+    let mut model = open(device, &file, options);
     assert_eq!(model.plan().weights, WeightFormat::Gguf, "{what}");
     let mut stored = 0;
     let _ = file.parameters().map(|_, tensor| stored += tensor.bytes.len() as u64);

@@ -25,8 +25,8 @@ pub fn open(
     progress: &mut Watch<'_>,
 ) -> Result<Box<dyn Resident>, Refusal> {
     let host = Host::detect();
-    let stored = checkpoint.parameters().map(|_, tensor| tensor.stored).standing();
-    let mut plan = resolve_plan(checkpoint.config(), stored, options, &host)?;
+    let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
+    let mut plan = resolve_plan(checkpoint.config(), &stored, options, &host)?;
     let isa = options.isa.unwrap_or(host.isa);
     let pool = Pool::new(plan.threads);
     let weights = match options.cache.as_ref().filter(|cache| cache.keeps(&plan)) {

@@ -1,7 +1,9 @@
 //! What will be done, decided from facts alone.
 
 use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
-use tilewright_model::{Code, Config, Finding, Refusal, StoredType, WeightFormat};
+use tilewright_model::{
+    Code, Config, Finding, LayerParameters, Parameters, Refusal, StoredType, WeightFormat,
+};
 
 use crate::host::Host;
 use crate::matmul::matrix_bytes;
@@ -26,10 +28,11 @@ const MAX_CHUNK: usize = 65_536;
 /// weights and the context asked for do not fit what the machine has left.
 pub fn resolve_plan(
     config: &Config,
-    stored: StoredType,
+    tensors: &Parameters<StoredType>,
     options: &CpuOptions,
     host: &Host,
 ) -> Result<Plan, Refusal> {
+    let stored = tensors.standing();
     check_ranges(config, stored, options)?;
     let mut notes = Vec::new();
     let weights = options.weights.unwrap_or(match stored {
@@ -37,16 +40,20 @@ pub fn resolve_plan(
         stored if stored.is_block() => WeightFormat::Gguf,
         _ => WeightFormat::F32,
     });
-    if options.weights.is_none() {
-        notes.push(format!(
+    match (options.weights, weights) {
+        (Some(_), _) => {}
+        (None, WeightFormat::Gguf) => {
+            notes.push("weights kept in gguf: each tensor as its file stores it".into())
+        }
+        (None, weights) => notes.push(format!(
             "weights kept in {weights}, which holds {stored} exactly; int8 and int4 are smaller and faster"
-        ));
+        )),
     }
     let kv = options.kv.unwrap_or(match weights {
         WeightFormat::F32 => KvFormat::F32,
         _ => KvFormat::F16,
     });
-    let sizes = Sizes::of(config, weights, stored, kv);
+    let sizes = Sizes::of(config, weights, tensors, kv);
     let (context, note) = fit_context(config, &sizes, options.context, host.available)?;
     notes.extend(note);
     let chunk = options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context);
@@ -100,29 +107,38 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Of GGUF's blocks an estimate, as if all were of the type `stored`.
-    fn of(config: &Config, weights: WeightFormat, stored: StoredType, kv: KvFormat) -> Self {
-        let matrix = |rows: usize, cols: usize| match weights {
+    fn of(config: &Config, weights: WeightFormat, tensors: &Parameters<StoredType>, kv: KvFormat) -> Self {
+        let packed = |rows: usize, cols: usize| matrix_bytes(weights, rows, cols) as u64;
+        let matrix = |rows: usize, cols: usize, stored: StoredType| match weights {
             WeightFormat::Gguf => stored.bytes(rows * cols) as u64,
-            _ => matrix_bytes(weights, rows, cols) as u64,
+            _ => packed(rows, cols),
         };
-        let (q, kv_width) = (config.q_width(), config.kv_width());
-        let layer = matrix(q + 2 * kv_width, config.hidden)
-            + matrix(config.hidden, q)
-            + matrix(2 * config.intermediate, config.hidden)
-            + matrix(config.hidden, config.intermediate);
+        let (h, i, q, kv_width) = (config.hidden, config.intermediate, config.q_width(), config.kv_width());
+        let matrices = |layer: &LayerParameters<StoredType>| {
+            if weights != WeightFormat::Gguf {
+                return packed(q + 2 * kv_width, h) + packed(h, q) + packed(2 * i, h) + packed(h, i);
+            }
+            matrix(q, h, layer.q)
+                + matrix(kv_width, h, layer.k)
+                + matrix(kv_width, h, layer.v)
+                + matrix(h, q, layer.o)
+                + matrix(i, h, layer.gate)
+                + matrix(i, h, layer.up)
+                + matrix(h, i, layer.down)
+        };
         let vectors = 2 * config.hidden
             + if config.qk_norm { 2 * config.head_dim } else { 0 }
             + if config.qkv_bias { q + 2 * kv_width } else { 0 };
-        let head = matrix(config.vocab, config.hidden);
-        let layers = config.layers as u64 * (layer + 4 * vectors as u64);
+        let embedding = matrix(config.vocab, h, tensors.embedding);
+        let head = tensors.head.map_or(embedding, |stored| matrix(config.vocab, h, stored));
+        let layers = tensors.layers.iter().map(matrices).sum::<u64>() + (config.layers * 4 * vectors) as u64;
         let per_token = layers + 4 * config.hidden as u64 + head;
         let element = match kv {
             KvFormat::F32 => 4,
             KvFormat::F16 | KvFormat::Bf16 => 2,
         };
         Self {
-            weights: per_token + if config.tied { 0 } else { head },
+            weights: per_token + if config.tied { 0 } else { embedding },
             per_token,
             kv: (2 * config.layers * config.kv_width() * element) as u64,
         }

@@ -26,7 +26,7 @@ pub fn resolve_plan(
         DeviceKind::Cuda(n) => gpu::resolve_plan(n, config, stored, options),
         DeviceKind::Metal | DeviceKind::Shim => staged::resolve_plan(kind, config, stored, options),
         DeviceKind::Cpu => {
-            tilewright_cpu::resolve_plan(config, stored.standing(), &cpu_options(options), &Host::detect())
+            tilewright_cpu::resolve_plan(config, stored, &cpu_options(options), &Host::detect())
         }
     }
 }

@@ -65,12 +65,21 @@ impl Tools {
         if self.forced.is_empty() {
             return Ok(None);
         }
-        let calls = self.forced.iter().map(|tool| {
-            let parameters = parameters(tool).cloned().unwrap_or(json!({"type": "object"}));
+        let calls = self.forced.iter().enumerate().map(|(index, tool)| {
+            let mut parameters = parameters(tool).cloned().unwrap_or(json!({"type": "object"}));
             if !parameters.is_object() {
                 let got = brief(&parameters);
                 return Err(Refusal::new(Code::GrammarInvalid, "parameters", "a JSON schema", got));
             }
+            if parameters.get("type").is_some_and(|kind| kind != "object") {
+                let got = brief(&parameters["type"]);
+                return Err(Refusal::new(Code::GrammarInvalid, "type of parameters", "object", got));
+            }
+            let place = match self.forced.len() {
+                1 => "#/properties/arguments".to_owned(),
+                _ => format!("#/anyOf/{index}/properties/arguments"),
+            };
+            move_references(&mut parameters, &place);
             Ok(json!({
                 "type": "object",
                 "properties": {"name": {"const": function(tool)}, "arguments": parameters},
@@ -99,6 +108,33 @@ fn function(tool: &Value) -> Option<&str> {
 /// The schema of a tool's arguments; `null` counts as absent.
 fn parameters(tool: &Value) -> Option<&Value> {
     tool.pointer("/function/parameters").filter(|parameters| !parameters.is_null())
+}
+
+/// Keywords of JSON Schema whose objects hold schemas by names of the schema's author.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// Makes references within a schema lead to where it lies inside another: at `place`.
+fn move_references(schema: &mut Value, place: &str) {
+    match schema {
+        Value::Object(keys) => {
+            for (key, value) in keys {
+                match value {
+                    Value::String(to) if key == "$ref" && (to == "#" || to.starts_with("#/")) => {
+                        *to = format!("{place}{}", &to[1..]);
+                    }
+                    // Keys of these are names, whatever they are called.
+                    Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                        named.values_mut().for_each(|schema| move_references(schema, place));
+                    }
+                    // Values and not schemas.
+                    _ if matches!(key.as_str(), "const" | "enum" | "default" | "examples") => {}
+                    value => move_references(value, place),
+                }
+            }
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(|part| move_references(part, place)),
+        _ => {}
+    }
 }
 
 /// Whether a tool is described as it has to be.

@@ -1,9 +1,8 @@
 //! What the planner decides and refuses.
 
-use tilewright_backend::KvFormat;
-use tilewright_model::{Code, Config, StoredType, WeightFormat};
+use tilewright_backend::{KvFormat, Plan};
+use tilewright_model::{Code, Config, Parameters, Refusal, StoredType, WeightFormat};
 
-use super::resolve_plan;
 use crate::host::Host;
 use crate::options::CpuOptions;
 use crate::simd::Isa;
@@ -11,6 +10,16 @@ use crate::testing::config;
 
 fn host(available: Option<u64>) -> Host {
     Host { cores: 6, available, isa: Isa::detect() }
+}
+
+/// The plan for a model all of whose tensors are stored alike.
+fn resolve_plan(
+    config: &Config,
+    stored: StoredType,
+    options: &CpuOptions,
+    host: &Host,
+) -> Result<Plan, Refusal> {
+    super::resolve_plan(config, &Parameters::all(config, &stored), options, host)
 }
 
 #[test]
@@ -88,4 +97,23 @@ fn sizes_are_those_of_the_parameters() {
     assert!(plan.bytes_per_token >= 4 * (matrices + vectors), "{}", plan.bytes_per_token);
     assert!(plan.weight_bytes - plan.bytes_per_token >= 4 * 100 * 64);
     assert_eq!(plan.kv_bytes_per_position, 2 * 2 * 64 * 4);
+}
+
+#[test]
+fn a_file_of_several_types_takes_the_bytes_of_each() {
+    let config = Config { hidden: 256, intermediate: 512, head_dim: 64, ..config() };
+    let mut stored = Parameters::all(&config, &StoredType::Q4K);
+    stored.embedding = StoredType::Q6K;
+    stored.layers[0].down = StoredType::F32;
+    let of = |stored: &Parameters<StoredType>| {
+        super::resolve_plan(&config, stored, &CpuOptions::default(), &host(None)).unwrap()
+    };
+    let (plain, mixed) = (of(&Parameters::all(&config, &StoredType::Q4K)), of(&stored));
+    let more = |elements: usize, from: StoredType, to: StoredType| {
+        (to.bytes(elements) - from.bytes(elements)) as u64
+    };
+    let embedding = more(config.vocab * config.hidden, StoredType::Q4K, StoredType::Q6K);
+    let down = more(config.hidden * config.intermediate, StoredType::Q4K, StoredType::F32);
+    assert_eq!(mixed.weight_bytes - plain.weight_bytes, embedding + down);
+    assert!(mixed.notes[0].contains("as its file stores it"), "{:?}", mixed.notes);
 }

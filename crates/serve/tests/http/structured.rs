@@ -108,6 +108,31 @@ fn any_tool_will_do_where_one_is_required() {
 }
 
 #[test]
+fn references_within_the_parameters_of_a_tool_lead_where_its_author_meant() {
+    let tool = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
+    let schema = json!({
+        "$defs": {"City": {"enum": ["Oslo"]}},
+        "type": "object",
+        "properties": {"default": {"$ref": "#/$defs/City"}},
+        "required": ["default"],
+        "additionalProperties": false,
+    });
+    let choice = json!({"type": "function", "function": {"name": "go"}});
+    for more in [
+        json!({"tools": [tool("go", schema.clone())], "tool_choice": choice}),
+        json!({"tools": [tool("go", schema.clone()), tool("run", schema.clone())], "tool_choice": "required"}),
+    ] {
+        let mut body = json!({"parallel_tool_calls": false, "max_tokens": 80});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = chat("Say", body).good();
+        let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!(call["arguments"], "{\"default\":\"Oslo\"}", "{reply}");
+    }
+    let array = json!({"tools": [tool("go", json!({"type": "array"}))], "tool_choice": "required"});
+    assert_eq!(chat("Say", array).refused(400), "grammar_invalid");
+}
+
+#[test]
 fn tools_that_are_offered_reach_the_template_and_none_hides_them() {
     let prompt = |more: Value| {
         let mut body = json!({"messages": [{"role": "user", "content": "Hi"}], "tools": tools()});

@@ -18,6 +18,7 @@ def main() -> str:
     with model.stream("A dog", params) as stream:
         for chunk in stream:
             assert_type(chunk, Chunk)
+    with model.stream("A dog", params) as stream:
         assert_type(stream.output(), Output)
     reply = model.chat([{"role": "user", "content": "A story."}], params, enable_thinking=False)
     assert_type(reply.usage.completion_tokens, int)

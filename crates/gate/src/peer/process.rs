@@ -13,8 +13,8 @@ use tilewright_model::{Code, Refusal};
 
 /// The longest answer in JSON: logits of a large vocabulary are a few MiB.
 const LONGEST_LINE: u64 = 64 << 20;
-/// How long an answer may take: opening a large model and long prompts in float64 take minutes.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long an answer may take: a large model's long run, or its long prompt in float64, takes many minutes.
+const PATIENCE: Duration = Duration::from_secs(1800);
 /// How long a process may take to end when nobody speaks to it any more.
 const FAREWELL: Duration = Duration::from_secs(5);
 

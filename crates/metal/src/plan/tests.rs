@@ -134,7 +134,7 @@ fn blocks_are_held_as_they_are_stored_and_others_are_told_by_name() {
     let told = |note: &str| blocks.notes.iter().any(|line| line.contains(note));
     let down = config.hidden * config.intermediate * 9 / 16;
     assert!(
-        told(&format!("q4_0 ({down} bytes)")) && told("v: q5_0 held as q8_0 in layers 1"),
+        told(&format!("q4_0 ({down} bytes)")) && told("v: q5_0 held as q8_0 in layer 1"),
         "{:?}",
         blocks.notes
     );
@@ -144,6 +144,12 @@ fn blocks_are_held_as_they_are_stored_and_others_are_told_by_name() {
     let elements = vocab * hidden + 2 * (projections + 3 * hidden * intermediate);
     let matrices = elements * 34 / 32 - hidden * intermediate / 2;
     assert_eq!(blocks.weight_bytes as usize, matrices + 4 * (5 * hidden + 4 * head_dim));
+    stored.layers[1].gate = StoredType::F32;
+    let mixed = resolve_plan(&config, &stored, &MetalOptions::default(), &facts()).unwrap();
+    for told in ["gate: f32 held as q8_0, since gate and up", "up: q8_0 held as q8_0"] {
+        let is_told = mixed.notes.iter().any(|line| line.contains(told));
+        assert_eq!(is_told, told.starts_with("gate"), "{:?}", mixed.notes);
+    }
     let asked = MetalOptions { weights: Some(WeightFormat::Gguf), ..MetalOptions::default() };
     assert_eq!(codes(plan(&config, &asked, &facts())), (Code::DeviceOptionInvalid, 1), "bf16 are no blocks");
 }

@@ -19,9 +19,9 @@ use WeightFormat::{Bf16, F16, F32, Int8};
 use common::{compare_state, fixture, open, prefill, reference, shim, some_ids};
 use fixtures::FIXTURES;
 use tilewright_backend::execution::{Attention, DecodeRoute, Gemm};
-use tilewright_backend::{Resident, Step};
+use tilewright_backend::{Kernels, Resident, Sequence, Step};
 use tilewright_cpu::CpuOptions;
-use tilewright_metal::{MetalOptions, Trace};
+use tilewright_metal::{MetalOptions, Session, ShimDevice, Trace};
 use tilewright_model::reference::ReferenceRun;
 use tilewright_model::tolerance::Tolerance;
 use tilewright_model::{Checkpoint, WeightFormat};
@@ -161,47 +161,57 @@ fn check_names(case: Case, checkpoint: &Checkpoint, trace: &Trace) {
     assert!(more.is_empty(), "{case:?}: {more:?} ran as well");
 }
 
-fn check(case: Case) {
-    let Some(device) = shim() else { return };
-    let (name, weights, attention, _, chunk, length) = case;
-    let checkpoint = fixture(name);
-    let prompt = some_ids(checkpoint.config().vocab, length);
-    let mut model = open(device, &checkpoint, options(case));
-    let (sequence, logits) = prefill(&mut model, &prompt);
-    assert_eq!(model.trace().command_buffers, length.div_ceil(chunk), "one for a tile");
-    let what = format!("{case:?}");
-    let reference = reference(&checkpoint, weights);
-    let (run, bound) = (reference.forward(&prompt), tolerance(attention));
-    let seen = compare_state(&model, sequence, &logits, &run, bound, &what);
+/// Holds a session that has taken `prompt` in to float64, and where choices are certain to the CPU device: logits, keys and
+/// values of the prompt, the ids that steps choose, and the state that these leave.
+fn agrees(
+    what: &str,
+    model: &mut Session<ShimDevice>,
+    (checkpoint, weights): (&Checkpoint, WeightFormat),
+    prompt: &[u32],
+    (sequence, logits): (Sequence, Vec<f32>),
+) {
+    let Kernels::Staged(execution) = model.plan().kernels else { panic!("{:?}", model.plan().kernels) };
+    let bound = tolerance(execution.attention().unwrap_or(Off));
+    let reference = reference(checkpoint, weights);
+    let run = reference.forward(prompt);
+    let seen = compare_state(model, sequence, &logits, &run, bound, what);
 
     // The prompt again, then ids one after another without the logits in between.
-    let greedy = reference.greedy(&prompt, MORE);
+    let greedy = reference.greedy(prompt, MORE);
     let first = common::argmax(&logits);
     let mut ids = vec![first];
     ids.extend(model.greedy(sequence, first, MORE - 1, &[]).unwrap());
-    let sure = greedy.margins.iter().take_while(|margin| **margin > 4.0 * seen.max_abs).count();
+    let certain = |least: f64| greedy.margins.iter().take_while(|margin| **margin > least).count();
+    let sure = certain(4.0 * seen.max_abs);
     assert!(sure > 0, "{what}: no step is certain");
     assert_eq!(ids[..sure], greedy.ids[..sure], "{what}: float64");
     // The CPU device rounds activations as well where weights are 8-bit.
     // It has no f16 weights; f32 holds them exactly.
-    let (cpu, off) = on_cpu(&checkpoint, if weights == F16 { F32 } else { weights }, &prompt, &run);
-    let sure = greedy.margins.iter().take_while(|margin| **margin > 4.0 * seen.max_abs + 2.0 * off).count();
-    assert_eq!(ids[..sure], cpu[..sure], "{what}: CPU");
-    eprintln!("{what}: logits within {:.1e}; {sure} of {MORE} ids must be the CPU's", seen.max_abs);
+    let (cpu, off) = on_cpu(checkpoint, if weights == F16 { F32 } else { weights }, prompt, &run);
+    let both = certain(4.0 * seen.max_abs + 2.0 * off);
+    assert_eq!(ids[..both], cpu[..both], "{what}: CPU");
+    eprintln!(
+        "{what}: logits within {:.1e}; {sure} of {MORE} ids certain, {both} beside the CPU",
+        seen.max_abs
+    );
 
     // What steps have left agrees as well.
-    let mut all = prompt.clone();
-    all.extend(&ids);
+    let all: Vec<u32> = prompt.iter().chain(&ids).copied().collect();
     let mut logits = vec![0.0; checkpoint.config().vocab];
     model.decode(&[Step { sequence, token: ids[MORE - 1] }], &mut logits).unwrap();
-    compare_state(
-        &model,
-        sequence,
-        &logits,
-        &reference.forward(&all),
-        bound,
-        &format!("{what}, after steps"),
-    );
+    let after = format!("{what}, after steps");
+    compare_state(model, sequence, &logits, &reference.forward(&all), bound, &after);
+}
+
+fn check(case: Case) {
+    let Some(device) = shim() else { return };
+    let (name, weights, _, _, chunk, length) = case;
+    let checkpoint = fixture(name);
+    let prompt = some_ids(checkpoint.config().vocab, length);
+    let mut model = open(device, &checkpoint, options(case));
+    let taken = prefill(&mut model, &prompt);
+    assert_eq!(model.trace().command_buffers, length.div_ceil(chunk), "one for a tile");
+    agrees(&format!("{case:?}"), &mut model, (&checkpoint, weights), &prompt, taken);
     check_names(case, &checkpoint, &model.trace());
 }
 

@@ -1,14 +1,14 @@
 //! GGUF's blocks, computed on as they are stored: the numbers of float64 on what the blocks stand for, and the ids of the
 //! CPU device on the same file.
 
-use tilewright_backend::execution::{Attention, Gemm};
-use tilewright_backend::{Kernels, Resident, Step};
+use tilewright_backend::Resident;
+use tilewright_backend::execution::Gemm;
 use tilewright_metal::MetalOptions;
 use tilewright_model::convert::{Quant, write_gguf};
 use tilewright_model::{Checkpoint, WeightFormat};
 
-use super::common::{self, compare_state, fixture, open, prefill, reference, shim, some_ids};
-use super::{MORE, on_cpu, tolerance};
+use super::agrees;
+use super::common::{fixture, open, prefill, shim, some_ids};
 
 /// A checkpoint as a file of a mixture of blocks, in a folder of its own.
 fn as_gguf(checkpoint: &Checkpoint, quant: Quant) -> (tempfile::TempDir, Checkpoint) {
@@ -35,36 +35,8 @@ fn check(what: &str, checkpoint: &Checkpoint, quant: Quant) -> Vec<String> {
     assert!(held >= stored && held * 100 < stored * 104, "{what}: {held} bytes for the file's {stored}");
 
     let prompt = some_ids(file.config().vocab, 11);
-    let (sequence, logits) = prefill(&mut model, &prompt);
-    let reference = reference(&file, WeightFormat::Gguf);
-    let Kernels::Staged(execution) = model.plan().kernels else { panic!("{:?}", model.plan().kernels) };
-    let bound = tolerance(execution.attention().unwrap_or(Attention::Off));
-    let run = reference.forward(&prompt);
-    let seen = compare_state(&model, sequence, &logits, &run, bound, &what);
-
-    let greedy = reference.greedy(&prompt, MORE);
-    let mut ids = vec![common::argmax(&logits)];
-    ids.extend(model.greedy(sequence, ids[0], MORE - 1, &[]).unwrap());
-    let sure = greedy.margins.iter().take_while(|margin| **margin > 4.0 * seen.max_abs).count();
-    assert!(sure > 0, "{what}: no step is certain");
-    assert_eq!(ids[..sure], greedy.ids[..sure], "{what}: float64");
-    let (cpu, off) = on_cpu(&file, WeightFormat::Gguf, &prompt, &run);
-    let both = greedy.margins.iter().take_while(|margin| **margin > 4.0 * seen.max_abs + 2.0 * off).count();
-    assert_eq!(ids[..both], cpu[..both], "{what}: CPU");
-    eprintln!("{what}: {held} bytes, logits within {:.1e}, {sure} and {both} ids certain", seen.max_abs);
-
-    // A step of its own leaves the state that the reference has as well.
-    let all: Vec<u32> = prompt.iter().chain(&ids).copied().collect();
-    let mut logits = vec![0.0; file.config().vocab];
-    model.decode(&[Step { sequence, token: ids[MORE - 1] }], &mut logits).unwrap();
-    compare_state(
-        &model,
-        sequence,
-        &logits,
-        &reference.forward(&all),
-        bound,
-        &format!("{what}, after steps"),
-    );
+    let taken = prefill(&mut model, &prompt);
+    agrees(&what, &mut model, (&file, WeightFormat::Gguf), &prompt, taken);
     model.trace().kernels.into_keys().collect()
 }
 

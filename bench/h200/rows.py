@@ -20,7 +20,8 @@ BF16, DEV = torch.bfloat16, "cuda"
 NATIVE = HERE / "../../crates/cuda/src/native"
 SHAPE = dict(HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, HEAD_DIM=DIM, INTER=INTER, VOCAB=VOCAB)
 DEFINES = "".join(f"#define {k} {v}\n" for k, v in (SHAPE | dict(EPS="1e-6f", QK_NORM=1, QKV_BIAS=0)).items())
-TEXTS = ("hopper.cuh", "prefill.cu", "flash.cu", "batch.cu")
+TEXTS = ("hopper.cuh", "prefill.cu", "broad.cu", "flash.cu", "batch.cu")
+BROAD, STAGES = 256, 4
 
 
 def words(*values):
@@ -89,6 +90,22 @@ class Weights:
         return torch.cat([a * c - b * s, b * c + a * s], -1)
 
 
+def fills(rows, columns):
+    """Whether tiles of 256 columns keep nine tenths of the multiprocessors busy, or more."""
+    tiles = -(-rows // 128) * (columns // BROAD)
+    return tiles / (-(-tiles // 132) * 132) >= 0.9
+
+
+def laid(x):
+    """The residual stream [rows, HIDDEN] as the kernels for prompts have it."""
+    return x.view(-1, 2, 8, HIDDEN // 64, 8, 4, 2).permute(0, 3, 4, 2, 5, 1, 6).contiguous().view(len(x), HIDDEN)
+
+
+def plain(x):
+    """And back."""
+    return x.view(-1, HIDDEN // 64, 8, 8, 4, 2, 2).permute(0, 5, 3, 1, 2, 4, 6).reshape(len(x), HIDDEN)
+
+
 class Prompt:
     """The kernels of prefill.cu and flash.cu, as prefill.rs starts them."""
 
@@ -111,11 +128,20 @@ class Prompt:
     def norm(self, rows, chunk, last=0):
         self.module.start("rms_norm", (1 if last else rows,), 128, 0, self.residual(2 * LAYERS), chunk, last)
 
-    def qkv(self, layer, rows, chunk, stages=3):
+    def broad(self, name, rows, columns, *args):
+        """The kernel whose blocks go through tiles of 256 columns."""
+        tiles = -(-rows // 128) * (columns // BROAD)
+        shared = (3 * 49152 + 65536 if name == "add" else STAGES * 49152) + 8 * 2048 + 1024
+        self.module.start(f"broad_{name}", (min(132, tiles),), 384, shared, *args)
+
+    def qkv(self, layer, rows, chunk, stages=3, broad=None):
         norms = self.w.head_norms[layer]
         heads = words(self.squares, 0, norms[0], norms[1], self.w.rope, self.q, self.k, self.v, layer)
-        args = (self.maps["y"], self.w.maps[layer]["qkv"], heads, chunk, stages)
-        self.module.start("multiply_qkv", (-(-rows // 128), QKV // 128), 288, stages * 32768 + 1024, *args)
+        args = (self.maps["y"], self.w.maps[layer]["qkv"], heads, chunk)
+        if fills(rows, QKV) if broad is None else broad:
+            self.broad("qkv", rows, QKV, *args)
+        else:
+            self.module.start("multiply_qkv", (-(-rows // 128), QKV // 128), 288, stages * 32768 + 1024, *args, stages)
 
     def flash(self, rows, chunk, last=0, groups=None):
         tiles = -(-rows // 128)
@@ -125,10 +151,13 @@ class Prompt:
         shared = 5 * 128 * DIM * 2 + 1024
         self.module.start("flash", blocks, 128 * (groups + 1), shared, *maps, self.att, chunk, last)
 
-    def add(self, layer, name, rows, chunk, last=0, pair=None):
+    def add(self, layer, name, rows, chunk, last=0, pair=None, broad=None):
         source, index = ("att", 2 * layer + 1) if name == "o" else ("product", 2 * layer + 2)
         tiles, depth = 1 if last else -(-rows // 128), self.w.layers[layer][name].shape[1]
         args = (self.maps[source], self.w.maps[layer][name], self.residual(index), chunk, depth)
+        if (not last and fills(rows, HIDDEN)) if broad is None else broad:
+            self.broad("add", rows, HIDDEN, *args)
+            return
         # Columns of a tile that a pair of blocks shares, where there are multiprocessors for all blocks; 0: a block a tile.
         if pair is None:
             pair = next((n for n in (64, 128) if tiles * HIDDEN // n * 2 <= 132), 0)
@@ -139,7 +168,11 @@ class Prompt:
         else:
             self.module.start("multiply_add", (tiles, HIDDEN // 128), 288, 6 * 32768 + 1024, *args, 6, last)
 
-    def gate_up(self, layer, rows, chunk, last=0, wide=None):
+    def gate_up(self, layer, rows, chunk, last=0, wide=None, broad=None):
+        if (not last and fills(rows, 2 * INTER)) if broad is None else broad:
+            maps = (self.maps["y"], self.w.maps[layer]["gate_up"])
+            self.broad("gate_up", rows, 2 * INTER, *maps, self.squares, self.product, chunk)
+            return
         tiles = 1 if last else -(-rows // 128)
         wide = tiles * INTER // 64 > 132 >= tiles * INTER // 96 if wide is None else wide
         args = (self.squares, self.product, chunk)
@@ -243,28 +276,27 @@ def check_add(p):
             source.copy_(random(*source.shape, scale=0.5))
             before, chunk, seen = torch.randn(MOST, HIDDEN, device=DEV), p.chunk(0, rows), None
             want = before[:rows].double() + source[:rows].double() @ w.layers[0][name].double().T
-            for pair in (0, 64, 128):
-                for last in (0, 1):
-                    p.x.copy_(before)
-                    p.x[rows:] = math.nan
-                    p.y.fill_(math.nan), p.squares.fill_(math.nan)
-                    p.add(0, name, rows, chunk, last, pair)
-                    first = (rows - 1) // 128 * 128 if last else 0
-                    at, exact = slice(first, rows), want[first:]
-                    assert error(p.x[at], exact) < 1e-5 and error(p.squares[at], pieces(exact)) < 1e-5
-                    assert error(p.y[at], exact * w.norms[index]) < 4e-3
-                    for buffer in (p.x, p.y, p.squares):
-                        assert buffer[rows:].isnan().all()
-                    assert torch.equal(p.x[:first], before[:first]) and p.y[:first].isnan().all()
-                    seen = [m[:rows].clone() for m in (p.x, p.y, p.squares)] if seen is None else seen
-                    assert all(torch.equal(m[at], s[at]) for m, s in zip((p.x, p.y, p.squares), seen)), "bits depend on the tile"
+            for pair, last, broad in [(p, l, False) for p in (0, 64, 128) for l in (0, 1)] + [(0, 0, True)]:
+                p.x.copy_(laid(before))
+                p.y.fill_(math.nan), p.squares.fill_(math.nan)
+                p.add(0, name, rows, chunk, last, pair, broad)
+                first = (rows - 1) // 128 * 128 if last else 0
+                at, exact = slice(first, rows), want[first:]
+                x = plain(p.x)
+                assert error(x[at], exact) < 1e-5 and error(p.squares[at], pieces(exact)) < 1e-5
+                assert error(p.y[at], exact * w.norms[index]) < 4e-3
+                for buffer in (p.y, p.squares):
+                    assert buffer[rows:].isnan().all()
+                assert torch.equal(x[:first], before[:first]) and p.y[:first].isnan().all()
+                seen = [m[:rows].clone() for m in (x, p.y, p.squares)] if seen is None else seen
+                assert all(torch.equal(m[at], s[at]) for m, s in zip((x, p.y, p.squares), seen)), "bits depend on the tile"
     tokens, chunk = torch.randint(0, VOCAB, (MOST,), device=DEV, dtype=torch.int32), p.chunk(0, 77)
     for buffer in (p.x, p.y, p.squares):
         buffer.fill_(math.nan)
     p.module.start("embed", (128,), 256, 0, tokens, w.embedding, p.residual(3), chunk, early=False)
     want = w.embedding[tokens[:77].long()].double()
-    assert torch.equal(p.x[:77].double(), want) and error(p.y[:77], want * w.norms[3]) < 4e-3
-    assert error(p.squares[:77], pieces(want)) < 1e-6 and p.x[77:].isnan().all() and p.squares[77:].isnan().all()
+    assert torch.equal(plain(p.x)[:77].double(), want) and error(p.y[:77], want * w.norms[3]) < 4e-3
+    assert error(p.squares[:77], pieces(want)) < 1e-6 and plain(p.x)[77:].isnan().all() and p.squares[77:].isnan().all()
     p.norm(77, chunk)
     assert error(p.y[:77], want * torch.rsqrt((want * want).mean(-1, keepdim=True) + 1e-6) * w.norms[-1]) < 4e-3
 
@@ -279,7 +311,14 @@ def check_prompt(p):
         for buffer in (p.k, p.v, p.cache):
             buffer.zero_()
         chunk, at = p.chunk(start, rows), slice(start, start + rows)
-        p.qkv(3, rows, chunk)
+        p.qkv(3, rows, chunk, broad=False)
+        seen = [m.clone() for m in (p.q[:rows], p.k, p.v, p.cache)]
+        for m in seen[1:]:
+            assert not m.isnan().any()
+        p.q.fill_(math.nan), p.k.zero_(), p.v.zero_(), p.cache.zero_()
+        p.qkv(3, rows, chunk, broad=True)
+        assert all(torch.equal(a, b) for a, b in zip(seen, (p.q[:rows], p.k, p.v, p.cache))), "bits depend on the tile"
+        assert p.q[rows:].isnan().all()
         y = p.y[:rows].double() * torch.rsqrt(p.squares[:rows].double().sum(-1, keepdim=True) / HIDDEN + 1e-6)
         q, k, v = (y @ w.layers[3]["qkv"].double().T).split([Q, KV, KV], 1)
         keys, values = p.k.view(KV_HEADS, ROOM, DIM), p.v.view(KV_HEADS, ROOM, DIM)
@@ -292,9 +331,9 @@ def check_prompt(p):
         assert torch.equal(cached(p.cache, 3, 1)[:, at], values[:, at])
         gate, up = (y @ w.layers[3]["gate_up"].double().T).split(INTER, 1)
         products = []
-        for wide in (False, True):
+        for wide, broad in ((False, False), (True, False), (False, True)):
             p.product.fill_(math.nan)
-            p.gate_up(3, rows, chunk, 0, wide)
+            p.gate_up(3, rows, chunk, 0, wide, broad)
             assert error(p.product[:rows], torch.nn.functional.silu(gate) * up) < 4e-3 and p.product[rows:].isnan().all()
             products.append(p.product[:rows].clone())
         assert all(torch.equal(products[0], m) for m in products), "bits depend on the tile"
@@ -393,11 +432,15 @@ def time_prompts(p):
         heads = lambda m: m.view(KV_HEADS, ROOM, DIM)[:, :rows].repeat_interleave(HEADS // KV_HEADS, 0)[None]
         q, k, v = p.q[:rows].view(1, rows, HEADS, DIM).transpose(1, 2), heads(p.k), heads(p.v)
         attention = torch.nn.functional.scaled_dot_product_attention
+        broad = [a_layer(body) for body in (
+            lambda l: p.qkv(l, rows, chunk, broad=True), lambda l: p.add(l, "o", rows, chunk, broad=True),
+            lambda l: p.gate_up(l, rows, chunk, broad=True), lambda l: p.add(l, "down", rows, chunk, broad=True))]
+        print("  broad: qkv %.1f, o %.1f, gate_up %.1f, down %.1f us" % tuple(broad))
         pairs = dict(
-            qkv=(QKV * HIDDEN, lambda l: p.qkv(l, rows, chunk, 6 if rows <= 512 else 3), lambda l: y @ w[l]["qkv"].T),
-            o=(Q * HIDDEN, lambda l: p.add(l, "o", rows, chunk), lambda l: att @ w[l]["o"].T),
-            gate_up=(2 * INTER * HIDDEN, lambda l: p.gate_up(l, rows, chunk), lambda l: y @ w[l]["gate_up"].T),
-            down=(INTER * HIDDEN, lambda l: p.add(l, "down", rows, chunk), lambda l: product @ w[l]["down"].T),
+            qkv=(QKV * HIDDEN, lambda l: p.qkv(l, rows, chunk, 6 if rows <= 512 else 3, False), lambda l: y @ w[l]["qkv"].T),
+            o=(Q * HIDDEN, lambda l: p.add(l, "o", rows, chunk, broad=False), lambda l: att @ w[l]["o"].T),
+            gate_up=(2 * INTER * HIDDEN, lambda l: p.gate_up(l, rows, chunk, broad=False), lambda l: y @ w[l]["gate_up"].T),
+            down=(INTER * HIDDEN, lambda l: p.add(l, "down", rows, chunk, broad=False), lambda l: product @ w[l]["down"].T),
             attention=(rows * Q, lambda l: p.flash(rows, chunk), lambda l: attention(q, k, v, is_causal=True)),
         )
         for name, (work, ours, theirs) in pairs.items():

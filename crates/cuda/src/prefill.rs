@@ -1,6 +1,6 @@
 //! Prompts on Hopper: chunks of rows of one sequence through the decoder, recorded once for each number of tiles.
 //!
-//! `native/prefill.cu` and `native/flash.cu` say how; a row's bits do not depend on where a prompt is cut.
+//! `native/prefill.cu`, `native/broad.cu` and `native/flash.cu` say how; a row's bits do not depend on where a prompt is cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +26,13 @@ const WAVE: usize = 132;
 const PLAIN: usize = 128;
 const WIDE: usize = 192;
 const MULTIPLY_THREADS: u32 = 288;
+/// Columns of a tile of `native/broad.cu`, of whose tiles a block takes one after another.
+const BROAD: usize = 256;
+const BROAD_THREADS: u32 = 384;
+const BROAD_STAGES: u32 = 4;
+/// Of the kernel that adds, which keeps pieces of the first part behind its ring.
+const BROAD_ADD_STAGES: u32 = 3;
+const BROAD_PARKED: u32 = 64 << 10;
 
 /// Which rows are wanted after the last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,10 +61,13 @@ pub(crate) struct Prefill {
     multiply_pair_128: CudaFunction,
     multiply_gate_up: CudaFunction,
     multiply_gate_up_wide: CudaFunction,
+    broad_qkv: CudaFunction,
+    broad_gate_up: CudaFunction,
+    broad_add: CudaFunction,
     flash: CudaFunction,
     /// The chunk, then its tokens.
     input: Buffer,
-    /// The residual stream, f32.
+    /// The residual stream, f32, as `Residual` of `native/prefill.cu` has it.
     x: Buffer,
     /// The residual stream weighed by the next norm's weight, bf16; after a pass normed, for the head.
     pub(crate) y: Buffer,
@@ -124,9 +134,12 @@ impl Prefill {
             multiply_pair_128: kernel(module, "multiply_pair_128", ring(128, 5))?,
             multiply_gate_up: kernel(module, "multiply_gate_up", ring(PLAIN, 3))?,
             multiply_gate_up_wide: kernel(module, "multiply_gate_up_wide", ring(WIDE, 5))?,
+            broad_qkv: kernel(module, "broad_qkv", broad_shared(BROAD_STAGES, 0))?,
+            broad_gate_up: kernel(module, "broad_gate_up", broad_shared(BROAD_STAGES, 0))?,
+            broad_add: kernel(module, "broad_add", broad_shared(BROAD_ADD_STAGES, BROAD_PARKED))?,
             flash: kernel(module, "flash", flash_shared(config))?,
             input: device.zeros(size_of::<Chunk>() + most * 4)?,
-            x: device.zeros(most * h * 4)?,
+            x: device.zeros(most * h.next_multiple_of(PIECE) * 4)?,
             y,
             squares: device.zeros(most * h.div_ceil(PIECE) * 4)?,
             queries,
@@ -272,16 +285,20 @@ impl Prefill {
         // `Heads` of `native/prefill.cu`.
         let heads =
             [squares, bias, head_norm(0), head_norm(1), self.rope, queries, keys, values, index as u64];
-        let columns = (config.q_width() + 2 * config.kv_width()).div_ceil(PLAIN);
-        // Where blocks are few, one a multiprocessor with a longer ring.
-        let stages = if tiles(rows) * columns <= WAVE { 6 } else { 3 };
-        let args = [
+        let mut args = vec![
             Arg::Map(Box::new(self.maps.y)),
             Arg::Map(Box::new(layer.qkv)),
             Arg::Words(Box::new(heads)),
             Arg::U64(self.input.address),
-            Arg::U32(stages),
         ];
+        let width = config.q_width() + 2 * config.kv_width();
+        if let Some(shape) = broad(tiles(rows) * width.div_ceil(BROAD), BROAD_STAGES, 0) {
+            return device.start(&self.broad_qkv, shape, true, &args);
+        }
+        // Where blocks are few, one a multiprocessor with a longer ring.
+        let columns = width.div_ceil(PLAIN);
+        let stages = if tiles(rows) * columns <= WAVE { 6 } else { 3 };
+        args.push(Arg::U32(stages));
         let shape = multiply((tiles(rows), columns), PLAIN, stages);
         device.start(&self.multiply_qkv, shape, true, &args)
     }
@@ -294,22 +311,25 @@ impl Prefill {
         (tiles, last): (usize, bool),
     ) -> Result<(), Refusal> {
         let columns = |tile: usize| (2 * config.intermediate).div_ceil(tile);
-        // Wider tiles where these make one wave of blocks, and others more.
-        let wide = tiles * columns(PLAIN) > WAVE && tiles * columns(WIDE) <= WAVE;
-        let (function, weights, tile, stages) = if wide {
-            (&self.multiply_gate_up_wide, layer.gate_up_wide, WIDE, 5)
-        } else {
-            (&self.multiply_gate_up, layer.gate_up, PLAIN, 3)
-        };
-        let args = [
+        let mut args = vec![
             Arg::Map(Box::new(self.maps.y)),
-            Arg::Map(Box::new(weights)),
+            Arg::Map(Box::new(layer.gate_up)),
             Arg::U64(self.squares.address),
             Arg::U64(self.product.address),
             Arg::U64(self.input.address),
-            Arg::U32(stages),
-            Arg::U32(last.into()),
         ];
+        if !last && let Some(shape) = broad(tiles * columns(BROAD), BROAD_STAGES, 0) {
+            return device.start(&self.broad_gate_up, shape, true, &args);
+        }
+        // Wider tiles where these make one wave of blocks, and others more.
+        let wide = tiles * columns(PLAIN) > WAVE && tiles * columns(WIDE) <= WAVE;
+        let (function, tile, stages) = if wide {
+            args[1] = Arg::Map(Box::new(layer.gate_up_wide));
+            (&self.multiply_gate_up_wide, WIDE, 5)
+        } else {
+            (&self.multiply_gate_up, PLAIN, 3)
+        };
+        args.extend([Arg::U32(stages), Arg::U32(last.into())]);
         device.start(function, multiply((tiles, columns(tile)), tile, stages), true, &args)
     }
 
@@ -322,6 +342,12 @@ impl Prefill {
         depth: usize,
         (tiles, last): (usize, bool),
     ) -> Result<(), Refusal> {
+        let mut args = vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), next];
+        args.extend([Arg::U64(self.input.address), Arg::U32(depth as u32)]);
+        let wide = broad(tiles * config.hidden.div_ceil(BROAD), BROAD_ADD_STAGES, BROAD_PARKED);
+        if !last && let Some(shape) = wide {
+            return device.start(&self.broad_add, shape, true, &args);
+        }
         let blocks = |tile: usize| tiles * config.hidden.div_ceil(tile) * PARTS;
         // Two blocks a tile, and narrower tiles, where there are multiprocessors for them.
         let (function, tile, parts, stages) = if blocks(64) <= WAVE {
@@ -333,9 +359,7 @@ impl Prefill {
         };
         let shape = multiply((tiles, config.hidden.div_ceil(tile) * parts), tile, stages);
         let shape = Shape { cluster: (1, parts as u32), ..shape };
-        let mut args = vec![Arg::Map(Box::new(*input)), Arg::Map(Box::new(*weights)), next];
-        args.extend([Arg::U64(self.input.address), Arg::U32(depth as u32), Arg::U32(stages)]);
-        args.push(Arg::U32(last.into()));
+        args.extend([Arg::U32(stages), Arg::U32(last.into())]);
         device.start(function, shape, true, &args)
     }
 }
@@ -357,6 +381,18 @@ fn ring(columns: usize, stages: u32) -> u32 {
 /// Bytes of queries and of two stages of keys and of values, aligned.
 fn flash_shared(config: &Config) -> u32 {
     (5 * TILE * config.head_dim * 2 + 1024) as u32
+}
+
+/// Bytes of a ring of so many stages for broad tiles, of the desks behind it and of what lies behind these, aligned.
+fn broad_shared(stages: u32, parked: u32) -> u32 {
+    stages * ((TILE + BROAD) as u32 * DEPTH * 2) + 8 * (16 * PIECE as u32 * 2) + parked + 1024
+}
+
+/// A kernel of broad tiles, where these keep nine tenths of the multiprocessors busy to the end.
+fn broad(tiles: usize, stages: u32, parked: u32) -> Option<Shape> {
+    let waves = tiles.div_ceil(WAVE);
+    (tiles * 10 >= waves * WAVE * 9)
+        .then(|| Shape::new((tiles.min(WAVE) as u32, 1, 1), BROAD_THREADS, broad_shared(stages, parked)))
 }
 
 fn multiply((tiles, columns): (usize, usize), tile: usize, stages: u32) -> Shape {

@@ -14,6 +14,7 @@ const ATTEND: &str = include_str!("native/attend.cuh");
 const PACK: &str = include_str!("native/pack.cu");
 const HOPPER: &str = include_str!("native/hopper.cuh");
 const PREFILL: &str = include_str!("native/prefill.cu");
+const BROAD: &str = include_str!("native/broad.cu");
 const FLASH: &str = include_str!("native/flash.cu");
 const BATCH: &str = include_str!("native/batch.cu");
 const TOGETHER_LAYOUT: &str = include_str!("native/together.cuh");
@@ -102,5 +103,5 @@ pub fn hopper(config: &Config) -> String {
         ],
         config.norm_eps,
     );
-    [constants.as_str(), HOPPER, PREFILL, FLASH, BATCH].concat()
+    [constants.as_str(), HOPPER, PREFILL, BROAD, FLASH, BATCH].concat()
 }

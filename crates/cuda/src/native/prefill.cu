@@ -35,13 +35,20 @@ __device__ __forceinline__ u32 place(u32 at, u32 dim, bool value) {
     return (dim >> 4) * 512 + tile * 256 + ((d & 7) * 4 + ((row & 7) >> 1)) * 8 + (row >> 3) * 4 + (d >> 3) * 2 + (row & 1);
 }
 
-// The residual stream, [rows][HIDDEN], and what the next product needs of it.
+// The residual stream and what the next product needs of it. The stream lies as products have it in registers, so that reading and writing
+// take whole lines: for sixteen rows and a piece of columns [PIECE / 8][lanes] of four floats, two columns of row
+// lane / 4 and two of the row eight on.
 struct Residual {
-    float* x;
-    u16* y;         // x weighed by a norm's weight
+    float* x;       // [rows / 16][PIECES][PIECE / 8][32][4]
+    u16* y;         // [rows][HIDDEN]: x weighed by a norm's weight
     float* squares; // [rows][PIECES]
     const float* gain;
 };
+// Two columns of a row.
+__device__ __forceinline__ float2* pair_at(const Residual& s, u32 row, u32 column) {
+    u64 piece = (u64)(row / 16) * PIECES + column / PIECE;
+    return (float2*)(s.x + piece * (16 * PIECE) + column % PIECE / 8 * 128 + (row % 8 * 4 + column % 8 / 2) * 4 + row % 16 / 8 * 2);
+}
 
 // A warp for each piece of a row in turn.
 extern "C" __global__ void __launch_bounds__(256) embed(const u32* tokens, const u16* table, const __grid_constant__ Residual s, const Chunk* chunk) {
@@ -57,9 +64,9 @@ extern "C" __global__ void __launch_bounds__(256) embed(const u32* tokens, const
             float2 g = __ldg((const float2*)s.gain + i);
             u32 e = from[i];
             v = make_float2(lo_f(e), hi_f(e));
-            ((float2*)(s.x + (u64)row * HIDDEN))[i] = v;
             ((u32*)(s.y + (u64)row * HIDDEN))[i] = bf16x2(v.x * g.x, v.y * g.y);
         }
+        *pair_at(s, row, i * 2) = v;
         float ss = warp_sum(v.x * v.x + v.y * v.y);
         if (lane == 0) s.squares[(u64)row * PIECES + piece] = ss;
     }
@@ -90,7 +97,6 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm(const __grid_constant
     let_next_start();
     if (row >= chunk->count) return;
     await_previous();
-    const float* x = s.x + (u64)row * HIDDEN;
     float ss = 0.f;
     for (u32 i = threadIdx.x; i < PIECES; i += 128) ss += s.squares[(u64)row * PIECES + i];
     ss = warp_sum(ss);
@@ -98,8 +104,9 @@ extern "C" __global__ void __launch_bounds__(128) rms_norm(const __grid_constant
     __syncthreads();
     float r = rsqrtf(((sums[0] + sums[1]) + (sums[2] + sums[3])) / HIDDEN + EPS);
     for (u32 c = threadIdx.x * 4; c < HIDDEN; c += 512) {
-        float4 v = *(const float4*)(x + c), g = __ldg((const float4*)(s.gain + c));
-        *(uint2*)(s.y + (u64)row * HIDDEN + c) = make_uint2(bf16x2(v.x * r * g.x, v.y * r * g.y), bf16x2(v.z * r * g.z, v.w * r * g.w));
+        float2 v = *pair_at(s, row, c), w = *pair_at(s, row, c + 2);
+        float4 g = __ldg((const float4*)(s.gain + c));
+        *(uint2*)(s.y + (u64)row * HIDDEN + c) = make_uint2(bf16x2(v.x * r * g.x, v.y * r * g.y), bf16x2(w.x * r * g.z, w.y * r * g.w));
     }
 }
 
@@ -119,25 +126,26 @@ extern "C" __global__ void __launch_bounds__(256) recall(const Chunk* chunk, u16
     }
 }
 
-// A warp's sixteen rows of results in shared memory, on their way from the lanes that computed them to whole lines: rows of
-// `width` bf16 and 16 bytes more, so that rows begin in different banks.
+// A warp's sixteen rows of results in shared memory, on their way from the lanes that computed them to whole lines. So that rows
+// begin in different banks, pieces of 16 bytes are swapped in rows of 64 or 128 bf16, and others are 16 bytes longer.
 struct Desk {
-    u32 at, stride;
-    __device__ __forceinline__ Desk(u32 at, u32 width) : at(at), stride(width * 2 + 16) {}
-    __device__ __forceinline__ void put(u32 row, u32 column, u32 pair) const { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at + row * stride + column * 2), "r"(pair) : "memory"); }
+    u32 at, stride, turn;
+    __device__ __forceinline__ Desk(u32 at, u32 width) : at(at), stride(width * 2 + (width % 64 ? 16 : 0)), turn(width % 64 ? 0 : 7) {}
+    __device__ __forceinline__ u32 place(u32 row, u32 column) const { return at + row * stride + ((column / 8 ^ (row & turn)) * 16 + column % 8 * 2); }
+    __device__ __forceinline__ void put(u32 row, u32 column, u32 pair) const { asm volatile("st.shared.u32 [%0], %1;" ::"r"(place(row, column)), "r"(pair) : "memory"); }
     __device__ __forceinline__ uint4 eight(u32 row, u32 column) const {
         uint4 v;
-        asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at + row * stride + column * 2) : "memory");
+        asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(place(row, column)) : "memory");
         return v;
     }
     __device__ __forceinline__ uint2 four(u32 row, u32 column) const {
         uint2 v;
-        asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at + row * stride + column * 2) : "memory");
+        asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(place(row, column)) : "memory");
         return v;
     }
     __device__ __forceinline__ u32 one(u32 row, u32 column) const {
         u16 v;
-        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(at + row * stride + column * 2) : "memory");
+        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(place(row, column)) : "memory");
         return v;
     }
     // The first `count` rows to memory, `width` columns from `column` on.
@@ -232,54 +240,72 @@ __device__ __forceinline__ u32 first_row(const Chunk* chunk, u32 last) { return 
 
 template <int N> __device__ __forceinline__ float4 four(const float (&sum)[N], int j) { return make_float4(sum[j * 4], sum[j * 4 + 1], sum[j * 4 + 2], sum[j * 4 + 3]); }
 
-// What of the stream a thread of a tile of N columns changes: rows `row` and `row` + 8, pairs of columns eight apart.
+// What a lane has of a piece of the stream.
+typedef float4 Piece[PIECE / 8];
+
+__device__ __forceinline__ float4* piece_at(const Residual& s, u32 row, u32 column) { return (float4*)s.x + ((u64)(row / 16) * PIECES + column / PIECE) * (4 * PIECE) + (threadIdx.x & 31); }
+__device__ __forceinline__ void read_piece(const Residual& s, Piece& v, u32 row, u32 column) {
+    const float4* from = piece_at(s, row, column);
+#pragma unroll
+    for (int j = 0; j < PIECE / 8; ++j) v[j] = column < HIDDEN ? from[j * 32] : make_float4(0.f, 0.f, 0.f, 0.f);
+}
+// Adds sums, four for each of PIECE / 8.
+template <class Four> __device__ __forceinline__ void add_piece(Piece& v, Four four) {
+#pragma unroll
+    for (int j = 0; j < PIECE / 8; ++j) {
+        float4 s = four(j);
+        v[j].x += s.x; v[j].y += s.y; v[j].z += s.z; v[j].w += s.w;
+    }
+}
+// A piece of the stream as it is now: to memory, weighed by the norm's weight, and its sums of squares. Rows past the last are written, and
+// read by nobody.
+__device__ __forceinline__ void give_piece(const Residual& s, const Piece& v, u32 row, u32 quad, u32 column, u32 count, const float* gains, const Desk& d) {
+    if (column >= HIDDEN) return;
+    u32 inside = (threadIdx.x & 31) / 4, first = row - inside, rows = left(count, first);
+    float4* to = piece_at(s, row, column);
+    float ss[2] = {0.f, 0.f};
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < PIECE / 8; ++j) {
+        float4 x = v[j];
+        float2 g = ((const float2*)gains)[j * 4 + quad];
+        to[j * 32] = x;
+        ss[0] += x.x * x.x + x.y * x.y;
+        ss[1] += x.z * x.z + x.w * x.w;
+        d.put(inside, j * 8 + quad * 2, bf16x2(x.x * g.x, x.y * g.y));
+        d.put(inside + 8, j * 8 + quad * 2, bf16x2(x.z * g.x, x.w * g.y));
+    }
+#pragma unroll
+    for (int up = 0; up < 2; ++up) {
+        ss[up] = quad_sum(ss[up]);
+        if (quad == 0 && row + up * 8 < count) s.squares[(u64)(row + up * 8) * PIECES + column / PIECE] = ss[up];
+    }
+    __syncwarp();
+    u16* y = s.y + (u64)first * HIDDEN + column;
+    if (HIDDEN % PIECE == 0 || column + PIECE <= HIDDEN) d.rows<PIECE>(y, HIDDEN, 0, rows);
+    else if ((threadIdx.x & 31) < rows)
+        for (u32 c = 0; column + c < HIDDEN; c += 8) *(uint4*)(y + (u64)(threadIdx.x & 31) * HIDDEN + c) = d.eight(threadIdx.x & 31, c);
+}
+
+// What of the stream a thread of a tile of N columns changes.
 template <int N> struct Change {
-    float2 v[2][N / 8];
+    Piece v[N / PIECE];
     const Residual& s;
     u32 column, count;
     const float* gains; // shared, of the tile's columns
     __device__ __forceinline__ Change(const Residual& s, u32 column, u32 count, float* gains) : s(s), column(column), count(count), gains(gains) {}
-    __device__ __forceinline__ bool there(int j) const { return column + j * 8 < HIDDEN; }
-    __device__ __forceinline__ float2* at(u32 row, u32 quad, int up, int j) const { return (float2*)(s.x + (u64)(row + up * 8) * HIDDEN + column + j * 8 + quad * 2); }
-    __device__ __forceinline__ void read(u32 row, u32 quad) {
+    __device__ __forceinline__ void read(u32 row) {
 #pragma unroll
-        for (int up = 0; up < 2; ++up)
-#pragma unroll
-            for (int j = 0; j < N / 8; ++j) v[up][j] = there(j) ? *at(row, quad, up, j) : make_float2(0.f, 0.f);
+        for (int i = 0; i < N / PIECE; ++i) read_piece(s, v[i], row, column + i * PIECE);
     }
-    // Sums, four of each of N / 8: two columns of the first row, then of the other.
     template <class Four> __device__ __forceinline__ void add(Four four) {
 #pragma unroll
-        for (int j = 0; j < N / 8; ++j) {
-            float4 s = four(j);
-            v[0][j].x += s.x; v[0][j].y += s.y; v[1][j].x += s.z; v[1][j].y += s.w;
-        }
+        for (int i = 0; i < N / PIECE; ++i) add_piece(v[i], [&](int j) { return four(i * (PIECE / 8) + j); });
     }
     __device__ __forceinline__ void write(u32 row, u32 quad, u32 ring) const {
-        Desk d = desk(ring, N);
-        u32 inside = (threadIdx.x & 31) / 4, first = row - inside, rows = left(count, first);
-        __syncwarp();
+        Desk d = desk(ring, PIECE);
 #pragma unroll
-        for (int up = 0; up < 2; ++up) {
-#pragma unroll
-            for (int piece = 0; piece < N / PIECE; ++piece) {
-                float ss = 0.f;
-#pragma unroll
-                for (int j = piece * 8; j < piece * 8 + 8; ++j) {
-                    float2 x = v[up][j], g = ((const float2*)gains)[j * 4 + quad];
-                    ss += x.x * x.x + x.y * x.y;
-                    d.put(inside + up * 8, j * 8 + quad * 2, bf16x2(x.x * g.x, x.y * g.y));
-                    if (row + up * 8 < count && there(j)) *at(row, quad, up, j) = x;
-                }
-                ss = quad_sum(ss);
-                if (quad == 0 && row + up * 8 < count && column + piece * PIECE < HIDDEN) s.squares[(u64)(row + up * 8) * PIECES + column / PIECE + piece] = ss;
-            }
-        }
-        __syncwarp();
-        u16* to = s.y + (u64)first * HIDDEN + column;
-        if (column + N <= HIDDEN) d.rows<N>(to, HIDDEN, 0, rows);
-        else if ((threadIdx.x & 31) < rows)
-            for (u32 c = 0; column + c < HIDDEN; c += 8) *(uint4*)(to + (u64)(threadIdx.x & 31) * HIDDEN + c) = d.eight(threadIdx.x & 31, c);
+        for (int i = 0; i < N / PIECE; ++i) give_piece(s, v[i], row, quad, column + i * PIECE, count, gains + i * PIECE, d);
     }
 };
 // A tile's part of the norm's weights.
@@ -293,9 +319,9 @@ extern "C" __global__ void __launch_bounds__(288, 1) multiply_add(const __grid_c
     u32 count = chunk->count, row0 = first_row(chunk, last), column = blockIdx.y * COLUMNS;
     if (row0 >= count) return;
     Change<COLUMNS> change(stream, column, count, gains);
-    auto read = [&](u32 row, u32 quad) {
+    auto read = [&](u32 row, u32) {
         take_gains<COLUMNS>(stream, column, gains);
-        change.read(row, quad);
+        change.read(row);
     };
     multiply<COLUMNS, PARTS, false>(in, w, column, column + 64, 0, steps(depth), stages, row0, read, [&](const float (&sum)[64], u32 row, u32 quad, u32 ring, u32 chain) {
         change.add([&](int j) { return four(sum, j); });
@@ -314,9 +340,9 @@ template <int N> __device__ __forceinline__ void pair(const TensorMap& in, const
     if (threadIdx.x == 0) mbar_init(saddr(&came), 128);
     u32 group = threadIdx.x / 128, lane = threadIdx.x % 128;
     Change<N> change(stream, column, count, gains);
-    auto read = [&](u32 row, u32 quad) {
+    auto read = [&](u32 row, u32) {
         take_gains<N>(stream, column, gains);
-        if (group == part) change.read(row, quad);
+        if (group == part) change.read(row);
     };
     multiply<N, 1, true>(in, w, column, column + 64, all * part / PARTS, all * (part + 1) / PARTS, stages, row0, read, [&](const float (&sum)[N / 2], u32 row, u32 quad, u32 ring, u32) {
         if (group != part) {
@@ -341,7 +367,29 @@ extern "C" __global__ void __launch_bounds__(288, 1) multiply_pair_128(const __g
     pair<128>(in, w, stream, chunk, depth, stages, last);
 }
 
-// silu(gate) * up: half of a tile's N columns are of gate, the others of up.
+// silu(gate) * up of a thread's sums, of which half of the N columns are of gate, the others of up; WIDTH columns at a time over the desk.
+template <int N, int WIDTH> __device__ __forceinline__ void give_product(const float (&sum)[N / 2], u16* product, u32 column, u32 count, u32 row, u32 quad, const float (&factor)[2], const Desk& d) {
+    u32 inside = (threadIdx.x & 31) / 4, first = row - inside, rows = left(count, first);
+#pragma unroll
+    for (int edge = 0; edge < N / 2; edge += WIDTH) {
+        __syncwarp();
+#pragma unroll
+        for (int up = 0; up < 2; ++up)
+#pragma unroll
+            for (int j = 0; j < WIDTH / 8; ++j) {
+                const float *gate = sum + (edge / 8 + j) * 4 + up * 2, *other = gate + N / 4;
+                d.put(inside + up * 8, j * 8 + quad * 2, bf16x2(silu(gate[0] * factor[up]) * (other[0] * factor[up]), silu(gate[1] * factor[up]) * (other[1] * factor[up])));
+            }
+        __syncwarp();
+        u32 at = column + edge;
+        u16* to = product + (u64)first * INTER + at;
+        if (at + WIDTH <= INTER) {
+            d.rows<64>(to, INTER, 0, rows);
+            if (WIDTH > 64) d.rows<32>(to + 64, INTER, 64, rows);
+        } else if ((threadIdx.x & 31) < rows)
+            for (u32 c = 0; c < WIDTH && at + c < INTER; c += 8) *(uint4*)(to + (u64)(threadIdx.x & 31) * INTER + c) = d.eight(threadIdx.x & 31, c);
+    }
+}
 template <int N> __device__ __forceinline__ void gate_up(const TensorMap& in, const TensorMap& w, const float* squares, u16* product, const Chunk* chunk, u32 stages, u32 last) {
     const u32 HALF = N / 2;
     __shared__ float factors[ROWS];
@@ -349,25 +397,8 @@ template <int N> __device__ __forceinline__ void gate_up(const TensorMap& in, co
     if (row0 >= count) return;
     auto norm = [&](u32 row, u32 quad) { norm_factors(squares, row, quad, factors); };
     multiply<N, 1, false>(in, w, column, INTER + column, 0, steps(HIDDEN), stages, row0, norm, [&](float (&sum)[HALF], u32 row, u32 quad, u32 ring, u32) {
-        Desk d = desk(ring, HALF);
-        u32 inside = (threadIdx.x & 31) / 4, first = row - inside;
-        __syncwarp();
-#pragma unroll
-        for (int up = 0; up < 2; ++up) {
-            float r = factors[(row + up * 8) % ROWS];
-#pragma unroll
-            for (int j = 0; j < N / 16; ++j) {
-                const float *gate = sum + j * 4 + up * 2, *other = gate + N / 4;
-                d.put(inside + up * 8, j * 8 + quad * 2, bf16x2(silu(gate[0] * r) * (other[0] * r), silu(gate[1] * r) * (other[1] * r)));
-            }
-        }
-        __syncwarp();
-        u16* to = product + (u64)first * INTER + column;
-        if (column + HALF <= INTER) {
-            d.rows<64>(to, INTER, 0, left(count, first));
-            if (HALF > 64) d.rows<32>(to + 64, INTER, 64, left(count, first));
-        } else if ((threadIdx.x & 31) < left(count, first))
-            for (u32 c = 0; column + c < INTER; c += 8) *(uint4*)(to + (u64)(threadIdx.x & 31) * INTER + c) = d.eight(threadIdx.x & 31, c);
+        float factor[2] = {factors[row % ROWS], factors[(row + 8) % ROWS]};
+        give_product<N, HALF>(sum, product, column, count, row, quad, factor, desk(ring, HALF));
     });
 }
 extern "C" __global__ void __launch_bounds__(288, 2) multiply_gate_up(const __grid_constant__ TensorMap in, const __grid_constant__ TensorMap w, const float* squares, u16* product, const Chunk* chunk, u32 stages, u32 last) {
@@ -384,110 +415,136 @@ struct Heads {
     u32 layer;
 };
 
-// Bias, norm and RoPE of whole heads; queries scaled for attention, keys and values also cached.
+// A warp's 16 rows of WIDTH dims of a head, from `edge` on, from the desk to where attention reads them, keys and values also to the cache.
+template <int WIDTH> __device__ __forceinline__ void give_dims(const Heads& h, const Chunk& at, u32 slot, u32 edge, u32 first, const Desk& d) {
+    u32 lane = threadIdx.x & 31, rows = left(at.count, first);
+    if (slot < HEADS) {
+        d.rows<WIDTH>(h.queries + (u64)first * Q_WIDTH + slot * HEAD_DIM + edge, Q_WIDTH, 0, rows);
+        return;
+    }
+    bool value = slot >= HEADS + KV_HEADS;
+    u32 head = slot - HEADS - (value ? KV_HEADS : 0), position = at.start + first;
+    d.rows<WIDTH>((value ? h.values : h.keys) + ((u64)head * at.room + position) * HEAD_DIM + edge, HEAD_DIM, 0, rows);
+    u16* cache = at.cache + (((u64)h.layer * KV_HEADS + head) * 2 + value) * at.blocks * BLOCK;
+    if (position % 16 == 0 && rows == 16) {
+        // A whole tile of the cache, 16 bytes of it a lane: as `place` has it.
+        u16* to = cache + (u64)(position / BLOCK_POSITIONS) * BLOCK + place(position % BLOCK_POSITIONS, edge, value);
+        u32 q = lane & 3, n = lane >> 2;
+#pragma unroll
+        for (int step = 0; step < WIDTH / 16; ++step) {
+            uint4 v;
+            if (value) {
+                u32 c = step * 16 + n;
+                v.x = d.one(q * 2, c) | d.one(q * 2 + 1, c) << 16;
+                v.y = d.one(q * 2, c + 8) | d.one(q * 2 + 1, c + 8) << 16;
+                v.z = d.one(q * 2 + 8, c) | d.one(q * 2 + 9, c) << 16;
+                v.w = d.one(q * 2 + 8, c + 8) | d.one(q * 2 + 9, c + 8) << 16;
+            } else {
+                uint2 lo = d.four(n, step * 16 + q * 4), hi = d.four(n + 8, step * 16 + q * 4);
+                v = make_uint4(lo.x, hi.x, lo.y, hi.y);
+            }
+            *(uint4*)(to + step * (value ? 512 : 256) + lane * 8) = v;
+        }
+    } else
+        for (u32 i = lane; i < rows * WIDTH; i += 32) {
+            u32 p = position + i / WIDTH, c = i % WIDTH;
+            cache[(u64)(p / BLOCK_POSITIONS) * BLOCK + place(p % BLOCK_POSITIONS, edge + c, value)] = (u16)d.one(i / WIDTH, c);
+        }
+}
+
+// Where a row's cosines and sines lie that a lane needs: pairs of them, each pair four on from the one before.
+__device__ __forceinline__ const float4* angles_of(const Heads& h, const Chunk& at, u32 row, u32 quad) {
+    u32 position = row < at.count ? at.start + row : 0;
+    return (const float4*)(h.rope + ((u64)position * (HEAD_DIM / 2) + quad * 2) * 2);
+}
+
+// Bias, norm and RoPE of the heads in a thread's sums of N columns; queries scaled for attention. WIDTH columns at a time over the
+// desk. `gains`: of queries, then of keys, shared. `biases`: of the tile's columns. `angles` fills in LOADS of the first or second row's
+// cosines and sines.
+template <int N, int WIDTH, int LOADS, class Angles> __device__ __forceinline__ void give_heads(float (&sum)[N / 2], const Heads& h, const Chunk& at, u32 column, u32 row, u32 quad, const float (&factor)[2], const float* gains, const float* biases, const Desk& d, Angles angles) {
+    const int J = HEAD_DIM / 8, HALF = J / 2, PARTS_HERE = N / HEAD_DIM, SPAN = WIDTH < HEAD_DIM ? WIDTH : HEAD_DIM;
+    u32 inside = (threadIdx.x & 31) / 4, first = row - inside, slot = column / HEAD_DIM;
+#pragma unroll
+    for (int up = 0; up < 2; ++up) {
+        float scale[PARTS_HERE];
+#pragma unroll
+        for (int part = 0; part < PARTS_HERE; ++part) {
+            float *v = sum + part * J * 4 + up * 2, ss = 0.f; // v[j * 4 + i]: column j * 8 + quad * 2 + i
+            bool there = slot + part < HEADS + 2 * KV_HEADS;
+#pragma unroll
+            for (int j = 0; j < J; ++j) {
+                float2 b = QKV_BIAS && there ? ((const float2*)(biases + part * HEAD_DIM))[quad + j * 4] : make_float2(0.f, 0.f);
+                v[j * 4] *= factor[up];
+                v[j * 4 + 1] *= factor[up];
+                if (QKV_BIAS) { v[j * 4] += b.x; v[j * 4 + 1] += b.y; }
+                ss += v[j * 4] * v[j * 4] + v[j * 4 + 1] * v[j * 4 + 1];
+            }
+            scale[part] = slot + part < HEADS ? rsqrtf((float)HEAD_DIM) * 1.4426950408889634f : 1.f;
+            if (QK_NORM) scale[part] *= rsqrtf(quad_sum(ss) / HEAD_DIM + EPS);
+        }
+        if (slot >= HEADS + KV_HEADS) continue;
+#pragma unroll
+        for (int from = 0; from < HALF; from += LOADS) {
+            float4 cs[LOADS];
+            angles(cs, up, from);
+#pragma unroll
+            for (int part = 0; part < PARTS_HERE; ++part) {
+                if (slot + part >= HEADS + KV_HEADS) continue;
+                const float2* gain = (const float2*)(gains + (slot + part < HEADS ? 0 : HEAD_DIM)) + quad;
+                float *v = sum + part * J * 4 + up * 2, s = scale[part];
+#pragma unroll
+                for (int n = 0; n < LOADS; ++n) {
+                    int j = from + n;
+                    float2 g = gain[j * 4], k = gain[(j + HALF) * 4];
+                    float &a0 = v[j * 4], &a1 = v[j * 4 + 1], &b0 = v[(j + HALF) * 4], &b1 = v[(j + HALF) * 4 + 1];
+                    float w0 = a0 * s * g.x, w1 = a1 * s * g.y, z0 = b0 * s * k.x, z1 = b1 * s * k.y;
+                    a0 = w0 * cs[n].x - z0 * cs[n].y; a1 = w1 * cs[n].z - z1 * cs[n].w;
+                    b0 = z0 * cs[n].x + w0 * cs[n].y; b1 = z1 * cs[n].z + w1 * cs[n].w;
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int part = 0; part < PARTS_HERE; ++part) {
+        if (slot + part >= HEADS + 2 * KV_HEADS) continue;
+#pragma unroll
+        for (int edge = 0; edge < HEAD_DIM; edge += SPAN) {
+            __syncwarp();
+#pragma unroll
+            for (int up = 0; up < 2; ++up)
+#pragma unroll
+                for (int j = 0; j < SPAN / 8; ++j) {
+                    const float* v = sum + (part * J + edge / 8 + j) * 4 + up * 2;
+                    d.put(inside + up * 8, j * 8 + quad * 2, bf16x2(v[0], v[1]));
+                }
+            __syncwarp();
+            give_dims<SPAN>(h, at, slot + part, edge, first, d);
+        }
+    }
+}
+// Weights of the norms of heads, or ones, to shared memory by 256 threads.
+__device__ __forceinline__ void take_head_norms(const Heads& h, float* gains) {
+    for (u32 i = threadIdx.x; i < 2 * HEAD_DIM; i += 256) gains[i] = QK_NORM ? (i < HEAD_DIM ? h.q_norm : h.k_norm)[i % HEAD_DIM] : 1.f;
+}
+
 extern "C" __global__ void __launch_bounds__(288, 2) multiply_qkv(const __grid_constant__ TensorMap in, const __grid_constant__ TensorMap w, const __grid_constant__ Heads h, const Chunk* chunk, u32 stages) {
     Chunk at = *chunk;
     u32 row0 = blockIdx.x * ROWS, column = blockIdx.y * COLUMNS;
     if (row0 >= at.count) return;
-    __shared__ __align__(16) float gains[COLUMNS], biases[COLUMNS], factors[ROWS];
-    const int J = HEAD_DIM / 8, HALF = J / 2, HEADS_ALL = HEADS + 2 * KV_HEADS;
+    __shared__ __align__(16) float gains[2 * HEAD_DIM], biases[COLUMNS], factors[ROWS];
     auto constants = [&](u32 row, u32 quad) {
         norm_factors(h.squares, row, quad, factors);
-        if (threadIdx.x < COLUMNS) {
-            u32 c = column + threadIdx.x, slot = c / HEAD_DIM;
-            gains[threadIdx.x] = QK_NORM && slot < HEADS + KV_HEADS ? (slot < HEADS ? h.q_norm : h.k_norm)[c % HEAD_DIM] : 1.f;
-            biases[threadIdx.x] = QKV_BIAS && slot < HEADS_ALL ? h.bias[c] : 0.f;
-        }
+        take_head_norms(h, gains);
+        if (threadIdx.x < COLUMNS) biases[threadIdx.x] = QKV_BIAS && column + threadIdx.x < QKV_WIDTH ? h.bias[column + threadIdx.x] : 0.f;
         asm volatile("bar.sync 1, 256;" ::: "memory");
     };
     multiply<COLUMNS, 1, false>(in, w, column, column + 64, 0, steps(HIDDEN), stages, row0, constants, [&](float (&sum)[64], u32 row, u32 quad, u32 ring, u32) {
-        Desk d = desk(ring, COLUMNS);
-        u32 lane = threadIdx.x & 31, inside = lane / 4, first = row - inside, rows = left(at.count, first);
-        __syncwarp();
+        float factor[2] = {factors[row % ROWS], factors[(row + 8) % ROWS]};
+        // Four loads in flight: more find no registers.
+        auto angles = [&](float4 (&cs)[4], int up, int from) {
 #pragma unroll
-        for (int up = 0; up < 2; ++up) {
-            u32 position = at.start + row + up * 8;
-            bool there = row + up * 8 < at.count;
-            float r = factors[(row + up * 8) % ROWS];
-#pragma unroll
-            for (int part = 0; part < COLUMNS / HEAD_DIM; ++part) {
-                u32 slot = column / HEAD_DIM + part;
-                bool query = slot < HEADS, value = slot >= HEADS + KV_HEADS;
-                float* v = sum + part * J * 4 + up * 2; // v[j * 4 + i]: column j * 8 + quad * 2 + i
-                const float2* gain = (const float2*)(gains + part * HEAD_DIM) + quad;
-#pragma unroll
-                for (int j = 0; j < J; ++j) { v[j * 4] *= r; v[j * 4 + 1] *= r; }
-                if (QKV_BIAS) {
-#pragma unroll
-                    for (int j = 0; j < J; ++j) { float2 b = ((const float2*)(biases + part * HEAD_DIM))[quad + j * 4]; v[j * 4] += b.x; v[j * 4 + 1] += b.y; }
-                }
-                if (!value) {
-                    float s = query ? rsqrtf((float)HEAD_DIM) * 1.4426950408889634f : 1.f;
-                    if (QK_NORM) {
-                        float ss = 0.f;
-#pragma unroll
-                        for (int j = 0; j < J; ++j) ss += v[j * 4] * v[j * 4] + v[j * 4 + 1] * v[j * 4 + 1];
-                        s *= rsqrtf(quad_sum(ss) / HEAD_DIM + EPS);
-                    }
-                    const float4* t = (const float4*)(h.rope + ((u64)(there ? position : 0) * (HEAD_DIM / 2) + quad * 2) * 2);
-                    // Four loads in flight: more find no registers.
-#pragma unroll
-                    for (int first = 0; first < HALF; first += 4) {
-                        float4 cs[4];
-#pragma unroll
-                        for (int j = 0; j < 4; ++j) cs[j] = __ldg(t + (first + j) * 4);
-#pragma unroll
-                        for (int n = 0; n < 4; ++n) {
-                            int j = first + n;
-                            float2 g = gain[j * 4], k = gain[(j + HALF) * 4];
-                            float &a0 = v[j * 4], &a1 = v[j * 4 + 1], &b0 = v[(j + HALF) * 4], &b1 = v[(j + HALF) * 4 + 1];
-                            float w0 = a0 * s * g.x, w1 = a1 * s * g.y, z0 = b0 * s * k.x, z1 = b1 * s * k.y;
-                            a0 = w0 * cs[n].x - z0 * cs[n].y; a1 = w1 * cs[n].z - z1 * cs[n].w;
-                            b0 = z0 * cs[n].x + w0 * cs[n].y; b1 = z1 * cs[n].z + w1 * cs[n].w;
-                        }
-                    }
-                }
-#pragma unroll
-                for (int j = 0; j < J; ++j) d.put(inside + up * 8, part * HEAD_DIM + j * 8 + quad * 2, bf16x2(v[j * 4], v[j * 4 + 1]));
-            }
-        }
-        __syncwarp();
-#pragma unroll
-        for (int part = 0; part < COLUMNS / HEAD_DIM; ++part) {
-            u32 slot = column / HEAD_DIM + part, edge = part * HEAD_DIM;
-            if (slot >= HEADS_ALL) continue;
-            if (slot < HEADS) {
-                d.rows<HEAD_DIM>(h.queries + (u64)first * Q_WIDTH + slot * HEAD_DIM, Q_WIDTH, edge, rows);
-                continue;
-            }
-            bool value = slot >= HEADS + KV_HEADS;
-            u32 head = slot - HEADS - (value ? KV_HEADS : 0), position = at.start + first;
-            d.rows<HEAD_DIM>((value ? h.values : h.keys) + ((u64)head * at.room + position) * HEAD_DIM, HEAD_DIM, edge, rows);
-            u16* cache = at.cache + (((u64)h.layer * KV_HEADS + head) * 2 + value) * at.blocks * BLOCK;
-            if (position % 16 == 0 && rows == 16) {
-                // A whole tile of the cache, 16 bytes of it a lane: as `place` has it.
-                u16* to = cache + (u64)(position / BLOCK_POSITIONS) * BLOCK + place(position % BLOCK_POSITIONS, 0, value);
-                u32 q = lane & 3, n = lane >> 2;
-#pragma unroll
-                for (int step = 0; step < HEAD_DIM / 16; ++step) {
-                    uint4 v;
-                    if (value) {
-                        u32 c = edge + step * 16 + n;
-                        v.x = d.one(q * 2, c) | d.one(q * 2 + 1, c) << 16;
-                        v.y = d.one(q * 2, c + 8) | d.one(q * 2 + 1, c + 8) << 16;
-                        v.z = d.one(q * 2 + 8, c) | d.one(q * 2 + 9, c) << 16;
-                        v.w = d.one(q * 2 + 8, c + 8) | d.one(q * 2 + 9, c + 8) << 16;
-                    } else {
-                        uint2 lo = d.four(n, edge + step * 16 + q * 4), hi = d.four(n + 8, edge + step * 16 + q * 4);
-                        v = make_uint4(lo.x, hi.x, lo.y, hi.y);
-                    }
-                    *(uint4*)(to + step * (value ? 512 : 256) + lane * 8) = v;
-                }
-            } else
-                for (u32 i = lane; i < rows * HEAD_DIM; i += 32) {
-                    u32 p = position + i / HEAD_DIM, c = i % HEAD_DIM;
-                    cache[(u64)(p / BLOCK_POSITIONS) * BLOCK + place(p % BLOCK_POSITIONS, c, value)] = (u16)d.one(i / HEAD_DIM, edge + c);
-                }
-        }
+            for (int j = 0; j < 4; ++j) cs[j] = __ldg(angles_of(h, at, row + up * 8, quad) + (from + j) * 4);
+        };
+        give_heads<COLUMNS, COLUMNS, 4>(sum, h, at, column, row, quad, factor, gains, biases, desk(ring, COLUMNS), angles);
     });
 }

@@ -41,15 +41,37 @@ pub enum KvFormat {
     F16,
     /// bfloat16.
     Bf16,
+    /// 8-bit integers with an f32 scale for each key and each value of a head.
+    Int8,
+}
+
+impl KvFormat {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::F32, Self::F16, Self::Bf16, Self::Int8];
+
+    /// The name used in options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+        }
+    }
+
+    /// Bytes of the key, or of the value, of one head of `head_dim` dims.
+    pub const fn head_bytes(self, head_dim: usize) -> usize {
+        match self {
+            Self::F32 => 4 * head_dim,
+            Self::F16 | Self::Bf16 => 2 * head_dim,
+            Self::Int8 => head_dim + 4,
+        }
+    }
 }
 
 impl fmt::Display for KvFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -57,8 +79,8 @@ impl FromStr for KvFormat {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = [Self::F32, Self::F16, Self::Bf16].into_iter().find(|format| format.to_string() == s);
-        found.ok_or_else(|| format!("`{s}` is not one of f32, f16, bf16"))
+        let found = Self::ALL.into_iter().find(|format| format.name() == s);
+        found.ok_or_else(|| format!("`{s}` is not one of {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

@@ -48,6 +48,7 @@ pub fn open(
     let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, isa);
     Ok(match plan.kv {
         KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),
-        KvFormat::F16 | KvFormat::Bf16 => Box::new(CpuModel::<f16>::new(decoder, plan)),
+        // The plan refuses others.
+        KvFormat::F16 | KvFormat::Bf16 | KvFormat::Int8 => Box::new(CpuModel::<f16>::new(decoder, plan)),
     })
 }

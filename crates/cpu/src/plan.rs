@@ -93,8 +93,8 @@ fn check_ranges(config: &Config, stored: StoredType, options: &CpuOptions) -> Re
         let expected = "f32, bf16, int8 or int4 on this device, or gguf where that is how they are stored";
         findings.push(Finding::new("weights", expected, format));
     }
-    if options.kv == Some(KvFormat::Bf16) {
-        findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
+    if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::F16)) {
+        findings.push(Finding::new("KV cache", "f32 or f16 on this device", format));
     }
     Refusal::check(Code::DeviceOptionInvalid, findings)
 }
@@ -133,14 +133,10 @@ impl Sizes {
         let head = tensors.head.map_or(embedding, |stored| matrix(config.vocab, h, stored));
         let layers = tensors.layers.iter().map(matrices).sum::<u64>() + (config.layers * 4 * vectors) as u64;
         let per_token = layers + 4 * config.hidden as u64 + head;
-        let element = match kv {
-            KvFormat::F32 => 4,
-            KvFormat::F16 | KvFormat::Bf16 => 2,
-        };
         Self {
             weights: per_token + if config.tied { 0 } else { embedding },
             per_token,
-            kv: (2 * config.layers * config.kv_width() * element) as u64,
+            kv: (2 * config.layers * config.kv_heads * kv.head_bytes(config.head_dim)) as u64,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Products with GGUF's blocks for prompts and batches: kernels of the language between those of the plain path.
+//! Products with GGUF's blocks and 8-bit codes for prompts and batches: kernels of the language between those of the plain
+//! path.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,30 +96,11 @@ impl Blocks {
             Ok::<_, Refusal>(Ready { kernel, function })
         };
         let matrix = |format| (format, Slot::of_matrix([shape.vocab, shape.hidden], format));
-        let chunk = Chunk::new(rows, Scalar::F32);
-        let embed = ready(rows::embed(shape, &chunk, formats.embedding()))?;
-        let options = Options::F32.weights(formats.head());
-        let vocabulary = ready(decode::products::vocabulary(shape, &options))?;
-        let mut products: Vec<(Key, Ready)> = Vec::new();
-        for layer in 0..shape.layers {
-            for role in Role::ALL {
-                for piece in packs.layer(layer).1.pieces(role.tensor()) {
-                    let key = (role, piece.format, [piece.first, piece.rows]);
-                    if products.iter().any(|(known, _)| *known == key) {
-                        continue;
-                    }
-                    let product = match role {
-                        Role::Qkv => {
-                            Product::of_qkv(shape, piece.first..piece.first + piece.rows, rows, piece.format)
-                        }
-                        Role::Output | Role::GateUp | Role::Down => {
-                            Product::new(shape, role, rows, piece.format)
-                        }
-                    };
-                    products.push((key, ready(msl(&product))?));
-                }
-            }
-        }
+        let [embed, vocabulary] = ends(shape, formats, rows);
+        let (embed, vocabulary) = (ready(embed)?, ready(vocabulary)?);
+        let products = products(shape, &packs, rows).into_iter();
+        let products =
+            products.map(|(key, kernel)| Ok((key, ready(kernel)?))).collect::<Result<_, Refusal>>()?;
         Ok(Self {
             embedding: matrix(formats.embedding()),
             head: matrix(formats.head()),
@@ -194,3 +176,36 @@ impl Blocks {
         Ok(())
     }
 }
+
+/// The kernels of the embedding and of the head, for chunks of up to `rows` rows.
+fn ends(shape: &Shape, formats: &Formats, rows: u32) -> [Kernel; 2] {
+    let chunk = Chunk::new(rows, Scalar::F32);
+    let options = Options::F32.weights(formats.head());
+    [rows::embed(shape, &chunk, formats.embedding()), decode::products::vocabulary(shape, &options)]
+}
+
+/// A kernel for each kind of product that layers have.
+fn products(shape: &Shape, packs: &ModelPack, rows: u32) -> Vec<(Key, Kernel)> {
+    let mut products: Vec<(Key, Kernel)> = Vec::new();
+    for layer in 0..shape.layers {
+        for role in Role::ALL {
+            for piece in packs.layer(layer).1.pieces(role.tensor()) {
+                let key = (role, piece.format, [piece.first, piece.rows]);
+                if products.iter().any(|(known, _)| *known == key) {
+                    continue;
+                }
+                let product = match role {
+                    Role::Qkv => {
+                        Product::of_qkv(shape, piece.first..piece.first + piece.rows, rows, piece.format)
+                    }
+                    Role::Output | Role::GateUp | Role::Down => Product::new(shape, role, rows, piece.format),
+                };
+                products.push((key, msl(&product)));
+            }
+        }
+    }
+    products
+}
+
+#[cfg(test)]
+mod tests;

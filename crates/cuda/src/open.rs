@@ -11,9 +11,10 @@ use crate::compile::compile;
 use crate::decoder::Decoder;
 use crate::device::Device;
 use crate::gpu::find;
+use crate::held::Held;
 use crate::options::CudaOptions;
 use crate::overlap::{self, Overlap, capacity};
-use crate::plan::{is_hopper, is_overlapping, is_persistent, resolve_plan};
+use crate::plan::{is_hopper, is_overlapping, is_persistent, paths, resolve_plan};
 use crate::resident::CudaModel;
 use crate::rope::RopeTable;
 use crate::rows::{Hopper, Rows};
@@ -49,10 +50,11 @@ pub fn open_model(
     let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
     let mut plan = resolve_plan(&config, &stored, options, &gpu)?;
     let (arch, driver, persistent) = (gpu.arch(), Some(gpu.driver), is_persistent(&plan));
+    let held = Held::of(&config, plan.weights, paths(&plan));
     let text = if is_hopper(&plan) {
         text::hopper(&config)
     } else {
-        text::plain(&config, plan.weights, plan.kv, persistent)
+        text::plain(&config, held.is_wide(), plan.kv, persistent)
     };
     let many = compile(&text, &arch, driver, progress)?;
     let int8 = plan.weights == WeightFormat::Int8;
@@ -67,18 +69,18 @@ pub fn open_model(
         .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
-    let held = overlap::formats(&config, plan.weights, &stored);
+    let formats = overlap::formats(&config, plan.weights, &stored);
     let overlap = match is_overlapping(&plan) {
         true => {
-            let formats = (plan.weights, plan.kv, is_hopper(&plan));
-            Some(Overlap::new(&device, &config, &gpu, formats, held.clone(), plan.context, progress)?)
+            let as_planned = (plan.weights, plan.kv, is_hopper(&plan));
+            Some(Overlap::new(&device, &config, &gpu, as_planned, formats.clone(), plan.context, progress)?)
         }
         false => None,
     };
     let module = device.module(many.cubin)?;
     let shape = Shape::new(&config, capacity(0, plan.context) as u32);
-    let blocks = (plan.weights == WeightFormat::Gguf).then_some((&shape, &held));
-    let weights = upload(checkpoint, (plan.weights, blocks), &device, progress)?;
+    let model = (&shape, &formats);
+    let weights = upload(checkpoint, held, model, &device, progress)?;
     let decoder = match decode {
         Some(kernels) => {
             Some(Decoder::new(&device, &device.module(kernels.cubin)?, &config, &weights, int8)?)
@@ -97,7 +99,8 @@ pub fn open_model(
     let rows = if is_hopper(&plan) {
         Rows::Hopper(Box::new(Hopper::new(&device, &module, &config, &weights, &gpu, (most, together))?))
     } else {
-        let blocks = blocks.map(|model| Blocks::new(&device, &gpu, model, most, progress)).transpose()?;
+        let blocks = held.by_planes().then(|| Blocks::new(&device, &gpu, model, most, progress));
+        let blocks = blocks.transpose()?;
         Rows::Staged(Box::new(Stages::new(&device, &module, &config, most, blocks)?))
     };
     let rope = RopeTable::new(&device)?;

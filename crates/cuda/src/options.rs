@@ -8,10 +8,10 @@ use tilewright_model::WeightFormat;
 pub struct CudaOptions {
     /// Index of the GPU.
     pub ordinal: usize,
-    /// Format of every matrix: f32, bf16, or int8 where the persistent decoder serves. Default: bf16 for a checkpoint stored in
+    /// Format of every matrix: f32, bf16, int8, or gguf where it is stored in blocks. Default: bf16 for a checkpoint stored in
     /// bf16, else f32; both lossless.
     pub weights: Option<WeightFormat>,
-    /// Element type of the KV cache: f32 or bf16. Default: that of the weights.
+    /// Element type of the KV cache: f32, bf16 or int8. Default: f32 beside weights in f32, else bf16.
     pub kv: Option<KvFormat>,
     /// Positions a sequence may hold. Default: what the model was made for, as far as memory allows.
     pub context: Option<usize>,

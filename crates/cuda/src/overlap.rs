@@ -16,6 +16,7 @@ use tilewright_tile::{Kernel, Pipeline, Rejection, Scalar, Verified, emit};
 use crate::compile::compile_language;
 use crate::device::{Buffer, Device, function};
 use crate::gpu::Gpu;
+use crate::held::in_fours;
 use crate::pipeline::Launches;
 use crate::raw::overlap::Graph;
 use crate::weights::Weights;
@@ -34,9 +35,7 @@ pub(crate) fn objection(
 ) -> Option<String> {
     let shape = Shape::new(config, LEAST as u32);
     let options = options(config, weights, kv, hopper);
-    if !matches!(weights, WeightFormat::F32 | WeightFormat::Bf16 | WeightFormat::Gguf) {
-        Some("they want weights in f32 or bf16, or blocks of a GGUF file".to_owned())
-    } else if !fits(&shape) || !lies(&shape, options.layout, options.cache) {
+    if !fits(&shape) || !lies(&shape, options.layout, options.cache) {
         Some("they are made for a residual stream of 7,168 numbers at most".to_owned())
     } else {
         None
@@ -45,18 +44,22 @@ pub(crate) fn objection(
 
 /// How a step is to compute: norms and biases are held in f32 beside every format.
 fn options(config: &Config, weights: WeightFormat, kv: KvFormat, hopper: bool) -> Options {
-    let cache = if kv == KvFormat::Bf16 { Scalar::Bf16 } else { Scalar::F32 };
+    let cache = match kv {
+        KvFormat::Bf16 => Scalar::Bf16,
+        KvFormat::Int8 => Scalar::I8,
+        KvFormat::F32 | KvFormat::F16 => Scalar::F32,
+    };
     let layout = if hopper { Layout::Fragments } else { Layout::Rows };
     Options::of(uniform(config, weights), Scalar::F32).vectors(Scalar::F32).cache(cache).layout(layout)
 }
 
-/// The format of all matrices, where it is one.
+/// The format of all matrices, where it is one: as they are held.
 fn uniform(config: &Config, weights: WeightFormat) -> Format {
-    let fours = [config.hidden, config.q_width(), config.intermediate].iter().all(|n| n.is_multiple_of(4));
-    match weights {
-        WeightFormat::F32 => Format::F32,
-        _ if fours => Format::PAIRS,
-        _ => Format::BF16,
+    match (weights, in_fours(config)) {
+        (WeightFormat::F32, _) | (WeightFormat::Int8, false) => Format::F32,
+        (WeightFormat::Int8, true) => Format::INT8,
+        (_, true) => Format::PAIRS,
+        (_, false) => Format::BF16,
     }
 }
 
@@ -95,8 +98,9 @@ pub(crate) struct Overlap {
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) weights: &'a Weights,
-    /// Where the sequence's cache lies, and its positions.
+    /// Where the sequence's cache lies, its scales where it has such, and its positions.
     pub(crate) cache: u64,
+    pub(crate) scales: u64,
     pub(crate) capacity: usize,
     /// Where RoPE's table lies.
     pub(crate) rope: u64,
@@ -165,7 +169,7 @@ impl Overlap {
         };
         let pipeline = pipeline.map_err(|e| rejected(&e))?.verify().map_err(|e| rejected(&e))?;
         for (_, resource) in pipeline.resources().iter() {
-            let given = ["embedding", "head", "layers", "final_norm", "rotary", "cache"];
+            let given = ["embedding", "head", "layers", "final_norm", "rotary", "cache", "cache_scales"];
             if !given.contains(&resource.name.as_str()) && !self.own.contains_key(&resource.name) {
                 let buffer = device.zeros(usize::try_from(resource.bytes).unwrap_or(usize::MAX))?;
                 self.own.insert(resource.name.clone(), buffer);
@@ -189,12 +193,13 @@ impl Overlap {
 
     /// Where byte `at` of a resource lies.
     fn address(&self, place: Place<'_>, resource: &str, at: u64) -> Result<u64, Refusal> {
-        let Place { weights, cache, rope, .. } = place;
+        let Place { weights, cache, scales, rope, .. } = place;
         let start = match resource {
             "cache" => Some(cache + at),
+            "cache_scales" => Some(scales + at),
             "rotary" => Some(rope + at),
-            "embedding" => Some(weights.embedding.address + at),
-            "head" => Some(weights.head() + at),
+            "embedding" => Some(weights.vocabulary()[0] + at),
+            "head" => Some(weights.vocabulary()[1] + at),
             "final_norm" => Some(self.norm(weights, 2 * weights.layers.len()) + at),
             "layers" => {
                 let found = self.packs.tensor_at(at);
@@ -210,7 +215,7 @@ impl Overlap {
     }
 
     fn tensor(&self, weights: &Weights, layer: usize, tensor: Tensor) -> Option<u64> {
-        let of = weights.layers.get(layer)?;
+        let (of, [qkv, output, gate_up, down]) = (weights.layers.get(layer)?, weights.of_layer(layer)?);
         let head_norm = |which: usize| {
             let at = (2 * layer + which) as u64 * u64::from(self.shape.head_dim) * 4;
             weights.head_norms.as_ref().map(|buffer| buffer.address + at)
@@ -218,10 +223,10 @@ impl Overlap {
         match tensor {
             Tensor::InputNorm => Some(self.norm(weights, 2 * layer)),
             Tensor::PostNorm => Some(self.norm(weights, 2 * layer + 1)),
-            Tensor::Qkv => Some(of.qkv.address),
-            Tensor::Output => Some(of.o.address),
-            Tensor::GateUp => Some(of.gate_up.address),
-            Tensor::Down => Some(of.down.address),
+            Tensor::Qkv => Some(qkv),
+            Tensor::Output => Some(output),
+            Tensor::GateUp => Some(gate_up),
+            Tensor::Down => Some(down),
             Tensor::QNorm => head_norm(0),
             Tensor::KNorm => head_norm(1),
             Tensor::QkvBias => of.qkv_bias.as_ref().map(|buffer| buffer.address),

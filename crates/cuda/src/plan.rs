@@ -1,15 +1,18 @@
 //! What will be done, decided from facts alone.
 
+mod sizes;
+
 use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
-use tilewright_kernels::layout::Slot;
-use tilewright_kernels::{Format, Formats, ModelPack, Shape};
+use tilewright_kernels::{Format, Shape};
 use tilewright_model::{Code, Config, Finding, Parameters, Refusal, StoredType, WeightFormat};
 
 use crate::gpu::Gpu;
+use crate::held::{Held, Numbers, Paths};
 use crate::hopper;
 use crate::options::CudaOptions;
 use crate::overlap;
-use crate::persistent::{Tape, objection};
+use crate::persistent::objection;
+use sizes::{Sizes, kv_bytes};
 
 /// Rows of a prefill chunk unless asked otherwise: stage by stage, and on Hopper's matrix units.
 const PREFILL_CHUNK: usize = 512;
@@ -38,84 +41,41 @@ pub fn resolve_plan(
     let kv = options.kv.unwrap_or(if weights == WeightFormat::F32 { KvFormat::F32 } else { KvFormat::Bf16 });
     let mut notes =
         vec![format!("{}, compute capability {}.{}", gpu.name, gpu.capability.0, gpu.capability.1)];
-    let blocks = (weights == WeightFormat::Gguf).then(|| Formats::of_stored(stored));
-    let sizes = Sizes::of(config, weights, blocks.as_ref(), kv);
+    let formats = overlap::formats(config, weights, stored);
     if standing.is_block() && options.weights.is_none() {
         notes.push(format!(
             "weights widened to f32 from {standing}; gguf computes on them as they are stored"
         ));
     }
-    if let Some(formats) = &blocks {
+    if weights == WeightFormat::Gguf {
         let held = |(format, bytes): (Format, u64)| format!("{} ({bytes} bytes)", format.name());
         let held: Vec<_> = formats.bytes(&Shape::new(config, 512)).into_iter().map(held).collect();
         notes.push(format!("matrices computed on as the file stores them: {}", held.join(", ")));
         notes.extend(formats.rounded(stored));
     }
-    let int8 = weights == WeightFormat::Int8;
     let wanted = options.context.unwrap_or(config.max_positions);
     let least = options.context.unwrap_or(wanted.min(512)) as u64;
-    let tape = || Tape::new(config, int8).bytes() as u64;
-    let cramped = || {
-        let all = RESERVE + sizes.weights + tape() + least * sizes.kv;
-        (!int8 && all > gpu.free).then(|| "the GPU's memory does not hold the weights twice".to_owned())
-    };
-    let why_not = match options.persistent {
-        Some(false) => Some("it is not to be used".to_owned()),
-        _ => objection(config, weights, kv, gpu).or_else(cramped),
-    };
-    let persistent = if let Some(reason) = &why_not {
-        refuse_int8(weights, reason)?;
-        false
-    } else {
-        notes.push(if int8 {
-            "weights held twice: rounded to int8 as the persistent decoder reads them, and those values in bf16 for \
-             prompts and batches"
-                .to_owned()
-        } else {
-            "weights held twice: by rows for prompts and batches, and as the persistent decoder reads them"
-                .to_owned()
-        });
-        true
-    };
-    let hopper = match hopper::objection(config, weights, kv, gpu) {
-        Some(reason) => {
-            notes.push(format!(
-                "prompts and batches stage by stage: the kernels for Hopper do not serve here, {reason}"
-            ));
-            false
-        }
-        None if options.hopper == Some(false) => {
-            notes.push("prompts and batches stage by stage, as asked".to_owned());
-            false
-        }
-        None => true,
-    };
-    let overlap = why_not.is_some_and(|why_not| {
-        let reason = match options.overlap {
-            Some(false) => Some("they are not to be used".to_owned()),
-            _ => overlap::objection(config, weights, kv, hopper),
-        };
-        notes.push(match &reason {
-            None => format!(
-                "single sequences decode in launches that overlap: the persistent decoder does not serve here, {why_not}"
-            ),
-            Some(reason) => format!(
-                "single sequences decode like several: the persistent decoder does not serve here, {why_not}; nor \
-                 do launches that overlap, {reason}"
-            ),
-        });
-        reason.is_none()
-    });
+    let facts = Facts { config, options, gpu, weights, kv };
+    let of_position = kv_bytes(config, kv);
+    let sizes = |paths| Sizes::of(config, weights, paths, &formats);
+    let fits = |bytes: u64| RESERVE + bytes + least * of_position <= gpu.free;
+    let (paths, reasons) = paths_of(&facts, |paths| fits(sizes(paths).weights));
+    let sizes = sizes(paths);
+    notes.extend(reasons);
+    let Paths { hopper, persistent, overlap } = paths;
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
-    let held = sizes.weights + if persistent { tape() } else { 0 };
+    let held = sizes.weights;
     let free = gpu.free.saturating_sub(RESERVE + held);
-    let fits = free / sizes.kv;
+    let fits = free / of_position;
     if fits < least {
         return Err(Refusal::new(
             Code::OutOfMemory,
-            format!("weights ({held} bytes) and KV cache ({} bytes for {least} positions)", sizes.kv * least),
+            format!(
+                "weights ({held} bytes) and KV cache ({} bytes for {least} positions)",
+                of_position * least
+            ),
             format!("at most {} bytes, which are free on the GPU", gpu.free.saturating_sub(RESERVE)),
-            format!("{} bytes", held + sizes.kv * least),
+            format!("{} bytes", held + of_position * least),
         ));
     }
     let context = wanted.min(usize::try_from(fits).unwrap_or(wanted));
@@ -134,34 +94,128 @@ pub fn resolve_plan(
         threads: 1,
         weight_bytes: held,
         bytes_per_token: sizes.per_token,
-        kv_bytes_per_position: sizes.kv,
+        kv_bytes_per_position: of_position,
         notes,
     })
 }
 
+/// What the paths that serve depend on.
+struct Facts<'a> {
+    config: &'a Config,
+    options: &'a CudaOptions,
+    gpu: &'a Gpu,
+    weights: WeightFormat,
+    kv: KvFormat,
+}
+
+impl Facts<'_> {
+    /// Why launches that overlap do not serve, where the kernels for Hopper do or not.
+    fn against_overlap(&self, hopper: bool) -> Option<String> {
+        match self.options.overlap {
+            Some(false) => Some("they are not to be used".to_owned()),
+            _ => overlap::objection(self.config, self.weights, self.kv, hopper),
+        }
+    }
+}
+
+/// The paths that serve, of which each `fits` memory, and why, a line each.
+fn paths_of(facts: &Facts<'_>, fits: impl Fn(Paths) -> bool) -> (Paths, Vec<String>) {
+    let &Facts { config, options, gpu, weights, kv } = facts;
+    let (int8, mut notes) = (weights == WeightFormat::Int8, Vec::new());
+    let alone = Paths { hopper: false, persistent: true, overlap: false };
+    let cramped = || (!fits(alone)).then(|| "the GPU's memory does not hold the weights twice".to_owned());
+    let against_persistent = match options.persistent {
+        Some(false) => Some("it is not to be used".to_owned()),
+        _ => objection(config, weights, kv, gpu).or_else(cramped),
+    };
+    let persistent = against_persistent.is_none();
+    if persistent {
+        notes.push(if int8 {
+            "weights held twice: rounded to int8 as the persistent decoder reads them, and those values in bf16 for \
+             prompts and batches"
+                .to_owned()
+        } else {
+            "weights held twice: by rows for prompts and batches, and as the persistent decoder reads them"
+                .to_owned()
+        });
+    }
+    // Codes of 8 bits are widened for the kernels for Hopper, which may be more than there is room for.
+    let cramped = || {
+        let overlap = facts.against_overlap(true).is_none();
+        let widened = Paths { hopper: true, persistent: false, overlap };
+        (int8 && !persistent && !fits(widened))
+            .then(|| "the GPU's memory does not hold int8 weights in bf16 as well".to_owned())
+    };
+    let hopper = match hopper::objection(config, weights, kv, gpu) {
+        None if options.hopper == Some(false) => {
+            notes.push("prompts and batches stage by stage, as asked".to_owned());
+            false
+        }
+        reason => match reason.or_else(cramped) {
+            Some(reason) => {
+                notes.push(format!(
+                    "prompts and batches stage by stage: the kernels for Hopper do not serve here, {reason}"
+                ));
+                false
+            }
+            None => true,
+        },
+    };
+    let overlap = against_persistent.is_some_and(|why_not| {
+        let reason = facts.against_overlap(hopper);
+        notes.push(match &reason {
+            None => format!(
+                "single sequences decode in launches that overlap: the persistent decoder does not serve here, {why_not}"
+            ),
+            Some(reason) => format!(
+                "single sequences decode like several: the persistent decoder does not serve here, {why_not}; nor \
+                 do launches that overlap, {reason}"
+            ),
+        });
+        reason.is_none()
+    });
+    let paths = Paths { hopper, persistent, overlap };
+    if int8 && !persistent {
+        let Held { planes, numbers, .. } = Held::of(config, weights, paths);
+        let note = match (planes, numbers) {
+            (true, None) => None,
+            (true, Some(_)) => Some(
+                "weights held twice: rounded to int8 for single sequences, and those values in bf16 for prompts and \
+                 batches",
+            ),
+            (false, Some(Numbers::Bf16)) => Some("weights rounded to int8, and those values held in bf16"),
+            (false, _) => {
+                Some("weights rounded to int8, and those values held in f32: a width is no multiple of 4")
+            }
+        };
+        notes.extend(note.map(str::to_owned));
+    }
+    (paths, notes)
+}
+
+/// The paths of a plan.
+pub(crate) fn paths(plan: &Plan) -> Paths {
+    match plan.kernels {
+        Kernels::Cuda { hopper, persistent, overlap, .. } => Paths { hopper, persistent, overlap },
+        Kernels::Cpu { .. } | Kernels::Staged(_) => {
+            Paths { hopper: false, persistent: false, overlap: false }
+        }
+    }
+}
+
 /// Whether a plan takes prompts and batches through the kernels for Hopper.
 pub(crate) fn is_hopper(plan: &Plan) -> bool {
-    matches!(plan.kernels, Kernels::Cuda { hopper: true, .. })
+    paths(plan).hopper
 }
 
 /// Whether a plan decodes with the persistent kernel.
 pub(crate) fn is_persistent(plan: &Plan) -> bool {
-    matches!(plan.kernels, Kernels::Cuda { persistent: true, .. })
+    paths(plan).persistent
 }
 
 /// Whether a plan decodes single sequences in launches that overlap.
 pub(crate) fn is_overlapping(plan: &Plan) -> bool {
-    matches!(plan.kernels, Kernels::Cuda { overlap: true, .. })
-}
-
-/// Only the persistent decoder has products with 8-bit weights.
-fn refuse_int8(weights: WeightFormat, reason: &str) -> Result<(), Refusal> {
-    let finding =
-        || Finding::new("weights", "f32 or bf16 without the persistent decoder", format!("int8; {reason}"));
-    Refusal::check(
-        Code::DeviceOptionInvalid,
-        if weights == WeightFormat::Int8 { vec![finding()] } else { Vec::new() },
-    )
+    paths(plan).overlap
 }
 
 /// Refuses every option that cannot be honoured at once.
@@ -176,8 +230,8 @@ fn check(config: &Config, stored: StoredType, options: &CudaOptions) -> Result<(
         let expected = "f32, bf16 or int8 on this device, or gguf where that is how they are stored";
         findings.push(Finding::new("weights", expected, format));
     }
-    if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::Bf16)) {
-        findings.push(Finding::new("KV cache", "f32 or bf16 on this device", format));
+    if let Some(format) = options.kv.filter(|kv| *kv == KvFormat::F16) {
+        findings.push(Finding::new("KV cache", "f32, bf16 or int8 on this device", format));
     }
     let ranges = [
         ("context", options.context, config.max_positions),
@@ -192,39 +246,6 @@ fn check(config: &Config, stored: StoredType, options: &CudaOptions) -> Result<(
         findings.push(Finding::new("head_dim", "an even number up to 256", config.head_dim));
     }
     Refusal::check(Code::DeviceOptionInvalid, findings)
-}
-
-/// Bytes of a model.
-struct Sizes {
-    weights: u64,
-    per_token: u64,
-    kv: u64,
-}
-
-impl Sizes {
-    fn of(config: &Config, weights: WeightFormat, blocks: Option<&Formats>, kv: KvFormat) -> Self {
-        let element = if weights == WeightFormat::F32 { 4 } else { 2 };
-        let cached = if kv == KvFormat::Bf16 { 2 } else { 4 };
-        let (q, kv_width, h) = (config.q_width(), config.kv_width(), config.hidden);
-        let layer = (2 * q + 2 * kv_width + 3 * config.intermediate) * h;
-        let vectors = 2 * h
-            + if config.qk_norm { 2 * config.head_dim } else { 0 }
-            + if config.qkv_bias { q + 2 * kv_width } else { 0 };
-        let kv = (2 * config.layers * kv_width * cached) as u64;
-        if let Some(formats) = blocks {
-            let shape = Shape::new(config, 512);
-            let matrix = |format| Slot::of_matrix([shape.vocab, shape.hidden], format).end();
-            let per_token = ModelPack::new(&shape, formats).bytes() + 4 * h as u64 + matrix(formats.head());
-            let embedding = if config.tied { 0 } else { matrix(formats.embedding()) };
-            return Self { weights: per_token + embedding, per_token, kv };
-        }
-        let head = (config.vocab * h * element) as u64;
-        let held = (config.layers * (layer * element + 4 * vectors) + 4 * h) as u64 + head;
-        // Eight bits are read as such, with a bf16 scale for 128 of them.
-        let matrices = (config.layers * layer + config.vocab * h) as u64;
-        let saved = if weights == WeightFormat::Int8 { matrices - matrices / 64 } else { 0 };
-        Self { weights: held + if config.tied { 0 } else { head }, per_token: held - saved, kv }
-    }
 }
 
 #[cfg(test)]

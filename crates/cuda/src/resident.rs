@@ -142,8 +142,9 @@ impl CudaModel {
         let (_, graph) = match recorded {
             Some(recorded) => state.step.insert(recorded),
             None => {
-                let (cache, capacity) = (state.cache.address(), state.cache.capacity());
-                let graph = overlap.record(device, Place { weights, cache, capacity, rope })?;
+                let (cache, scales) = (state.cache.address(), state.cache.scales());
+                let capacity = state.cache.capacity();
+                let graph = overlap.record(device, Place { weights, cache, scales, capacity, rope })?;
                 state.step.insert((rope, graph))
             }
         };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use tilewright_backend::KvFormat;
-use tilewright_model::{Config, WeightFormat};
+use tilewright_model::Config;
 
 use crate::{persistent, together};
 
@@ -31,8 +31,9 @@ fn constants(values: &[(&str, usize)], eps: f64) -> String {
     text
 }
 
-/// The kernels of the plain path. `fragments`: the KV cache lies as the persistent decoder reads it.
-pub fn plain(config: &Config, weights: WeightFormat, kv: KvFormat, fragments: bool) -> String {
+/// The kernels of the plain path. `wide`: weights are in f32, not in bf16. `fragments`: the KV cache lies as the persistent
+/// decoder reads it.
+pub fn plain(config: &Config, wide: bool, kv: KvFormat, fragments: bool) -> String {
     let constants = constants(
         &[
             ("HIDDEN", config.hidden),
@@ -41,8 +42,10 @@ pub fn plain(config: &Config, weights: WeightFormat, kv: KvFormat, fragments: bo
             ("HEAD_DIM", config.head_dim),
             ("QK_NORM", config.qk_norm.into()),
             ("QKV_BIAS", config.qkv_bias.into()),
-            ("WEIGHT_BF16", (weights != WeightFormat::F32).into()),
+            ("WEIGHT_BF16", (!wide).into()),
+            ("LAYERS", config.layers),
             ("KV_BF16", (kv == KvFormat::Bf16).into()),
+            ("KV_INT8", (kv == KvFormat::Int8).into()),
             ("FRAGMENTS", fragments.into()),
         ],
         config.norm_eps,

@@ -55,9 +55,8 @@ impl OpenOptions {
 
     /// An option that the processor honours always, and a GPU never or only for some models.
     fn only_cpu(&self) -> Option<String> {
-        let weights = self.weights.filter(|w| {
-            matches!(w, WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::F16 | WeightFormat::Gguf)
-        });
+        let weights =
+            self.weights.filter(|w| matches!(w, WeightFormat::Int4 | WeightFormat::F16 | WeightFormat::Gguf));
         let kv = self.kv.filter(|kv| *kv == KvFormat::F16);
         weights
             .map(|w| format!("{w} weights"))

@@ -16,6 +16,7 @@ pub(crate) fn tolerance(weights: &str, activations: &str, kv: &str) -> Option<(T
         ("int8" | "int4" | "gguf", ..) => (Tolerance::QUANTISED_STATE, true),
         (_, "bf16", _) | (_, _, "bf16") => (Tolerance::BF16_STATE, true),
         (_, "f16", _) => (Tolerance::F16_STATE, false),
+        (_, "f32", "int8") => (Tolerance::INT8_CACHE, true),
         (_, "f32", "f16") | (_, "f32, of attention f16", _) => (Tolerance::F16_CACHE, false),
         (_, "f32", "f32") => (Tolerance::F32_STATE, false),
         _ => return None,

@@ -47,6 +47,9 @@ pub struct Plane {
     pub columns: u32,
 }
 
+/// Columns that share a scale in [`Format::INT8`].
+pub(crate) const INT8_GROUP: usize = 128;
+
 /// Columns of the blocks whose scales are in steps of their own.
 pub(crate) const SUPER: u32 = 256;
 
@@ -60,7 +63,7 @@ impl Format {
     /// f32 numbers that came from bf16, two to a word.
     pub const PAIRS: Self = Self::Pairs;
     /// 8 bits, a scale for 128 columns.
-    pub const INT8: Self = Self::Int8 { group: 128, scale: Scalar::Bf16 };
+    pub const INT8: Self = Self::Int8 { group: INT8_GROUP as u32, scale: Scalar::Bf16 };
     /// 4 bits, a scale for 64 columns.
     pub const INT4: Self = Self::Int4 { group: 64, scale: Scalar::Bf16 };
     /// GGUF's Q8_0.

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use tilewright_model::{LayerParameters, Parameters, Refusal, Rope, Tensor};
 use tilewright_tile::Scalar;
 
-use crate::format::Format;
+use crate::format::{Format, INT8_GROUP};
 use crate::formats::Formats;
 use crate::layout::{self, ModelPack, Piece, Slot};
 use crate::shape::Shape;
@@ -80,6 +80,23 @@ pub fn matrix(
         put(&mut bytes[start..], Slot { offset: 0, ..*slot }, *format, &mine, numbers)?;
     }
     Ok(bytes)
+}
+
+/// Rows of `columns` numbers as [`Format::INT8`] stores them, for those who quantise a matrix by parts: a code for each
+/// number, and two bytes for the scale of each group of a row.
+pub fn int8_rows(numbers: &[f32], columns: usize, codes: &mut [u8], scales: &mut [u8]) {
+    quantise::int8(numbers, (columns, INT8_GROUP), codes, (scales, Scalar::Bf16));
+}
+
+/// What the codes of a row of `columns` and their scales stand for.
+pub fn int8_numbers(codes: &[u8], scales: &[u8], columns: usize, out: &mut [f32]) {
+    let rows = codes.chunks(columns.max(1)).flat_map(|row| row.chunks(INT8_GROUP));
+    let mut out = out.iter_mut();
+    for (group, scale) in rows.zip(scales.as_chunks().0) {
+        let scale = bf16::from_le_bytes(*scale).to_f32();
+        let numbers = group.iter().map(|code| f32::from(code.cast_signed()) * scale);
+        out.by_ref().zip(numbers).for_each(|(out, number)| *out = number);
+    }
 }
 
 /// The stored tensors that a tensor of the pack is made of, stacked.

@@ -94,7 +94,11 @@ fn quantised_weights_agree_with_the_reference_on_what_the_codes_stand_for() {
             let scale = |group: &[f32]| {
                 let extreme = group.iter().fold(0.0f32, |a, &b| if b.abs() > a.abs() { b } else { a });
                 match options.weights {
-                    Format::Int8 { .. } => bf16::from_f32(extreme.abs() / 127.0).to_f32(),
+                    // Away from zero.
+                    Format::Int8 { .. } => {
+                        let bits = (extreme.abs() / 127.0).to_bits().saturating_add(0xffff) >> 16;
+                        bf16::from_bits(bits as u16).to_f32()
+                    }
                     _ => bf16::from_f32(extreme / -8.0).to_f32(),
                 }
             };

@@ -1,6 +1,6 @@
 //! The step whose launches overlap: against the float64 reference, and its own next token.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests")]
 
 mod common;
 
@@ -12,7 +12,7 @@ use tilewright_kernels::decode::overlap::{end, fits, lies, step};
 use tilewright_kernels::decode::{Goal, Layout, Options};
 use tilewright_kernels::{Shape, catalogue};
 use tilewright_model::Checkpoint;
-use tilewright_model::tolerance::Tolerance;
+use tilewright_model::tolerance::{Tolerance, compare};
 use tilewright_tile::ir::Param;
 use tilewright_tile::pipeline::Runner;
 use tilewright_tile::{Pipeline, Scalar, verify};
@@ -71,7 +71,18 @@ impl Overlapped {
 
     /// What it has left behind, of a cache of rows.
     fn left(&self) -> Left {
-        let all = self.loaded.memory.read_f32(self.loaded.buffers["cache"], self.options.cache);
+        let Loaded { memory, buffers } = &self.loaded;
+        let all = match self.options.cache {
+            Scalar::I8 => {
+                let scales = memory.read_f32(buffers["cache_scales"], Scalar::F32);
+                let codes = memory.data(buffers["cache"]).chunks(self.shape.head_dim as usize);
+                let numbers = codes.zip(scales).flat_map(|(codes, scale)| {
+                    codes.iter().map(move |code| f32::from(code.cast_signed()) * scale)
+                });
+                numbers.collect()
+            }
+            cache => memory.read_f32(buffers["cache"], cache),
+        };
         let heads = (self.shape.capacity * self.shape.head_dim) as usize;
         let half = |which: usize| {
             let of: Vec<f32> = all.chunks(heads).skip(which).step_by(2).flatten().copied().collect();
@@ -118,6 +129,63 @@ fn a_cache_of_fragments_gives_what_a_cache_of_rows_gives() {
             // A sum in another order may move a new key by one unit in bf16's last place.
             let most = a.iter().zip(&b).fold(0f32, |most, (a, b)| most.max((a - b).abs()));
             assert!(most <= 1e-2, "{name}: {most}");
+        }
+    }
+}
+
+/// The largest error in units of the wanted values' root mean square.
+fn scaled(got: &[f32], want: &[f64], what: &str) -> f64 {
+    let rms = (want.iter().map(|w| w * w).sum::<f64>() / want.len() as f64).sqrt();
+    let got: Vec<f64> = got.iter().map(|g| f64::from(*g) / rms).collect();
+    let want: Vec<f64> = want.iter().map(|w| w / rms).collect();
+    compare(&got, &want, Tolerance::INT8_CACHE).unwrap_or_else(|m| panic!("{what}: {m}")).max_abs
+}
+
+#[test]
+fn keys_and_values_of_8_bits_stay_within_what_rounding_them_costs() {
+    for name in FIXTURES {
+        let checkpoint = fixture(name);
+        // One has several passes of every SIMD group.
+        let tokens = if name == "llama-d64-odd-heads" { 150 } else { 20 };
+        let shape = shape(&checkpoint, tokens);
+        let ids = some_ids(shape.vocab, tokens, 7);
+        let mut overlapped = Overlapped::new(&checkpoint, shape, Options::F32.cache(Scalar::I8));
+        ids.iter().for_each(|&id| drop(overlapped.step(id)));
+        let (run, left) = (reference(&checkpoint).forward(&ids), overlapped.left());
+        let logits = scaled(&left.logits, &run.logits, &format!("{name}: logits"));
+        let mut most = 0f64;
+        for layer in 0..shape.layers as usize {
+            most = most.max(scaled(&left.keys[layer], &run.k[layer], &format!("{name}: keys of {layer}")));
+            most =
+                most.max(scaled(&left.values[layer], &run.v[layer], &format!("{name}: values of {layer}")));
+        }
+        eprintln!("{name}: logits within {logits:.4} rms, keys and values within {most:.4}");
+    }
+}
+
+/// Every code is the nearest, and an extreme is 127: values of the first layer do not depend on what else is rounded.
+#[test]
+fn codes_of_a_value_are_the_nearest_multiples_of_its_scale() {
+    let checkpoint = fixture("qwen3-d128-wide-q");
+    let shape = shape(&checkpoint, TOKENS);
+    let ids = some_ids(shape.vocab, TOKENS, 9);
+    let left = |options| {
+        let mut overlapped = Overlapped::new(&checkpoint, shape, options);
+        ids.iter().for_each(|&id| drop(overlapped.step(id)));
+        let scales = overlapped.loaded.buffers.get("cache_scales").copied();
+        (overlapped.left(), scales.map(|scales| overlapped.loaded.memory.read_f32(scales, Scalar::F32)))
+    };
+    let ((exact, _), (codes, scales)) = (left(Options::F32), left(Options::F32.cache(Scalar::I8)));
+    let (scales, dim) = (scales.unwrap(), shape.head_dim as usize);
+    let heads = exact.values[0].chunks(dim).zip(codes.values[0].chunks(dim));
+    for (at, (was, is)) in heads.enumerate() {
+        let (head, position) = (at / TOKENS, at % TOKENS);
+        let scale = scales[(2 * head + 1) * shape.capacity as usize + position];
+        let extreme = was.iter().fold(0f32, |most, x| most.max(x.abs()));
+        assert!((extreme / 127.0 - scale).abs() <= scale * 1e-6, "{extreme} with {scale}");
+        assert!(is.iter().any(|x| (x.abs() - extreme).abs() <= scale * 1e-3));
+        for (was, is) in was.iter().zip(is) {
+            assert!((was - is).abs() <= scale * 0.501, "{was} became {is} in steps of {scale}");
         }
     }
 }
@@ -171,7 +239,8 @@ fn inputs_of_a_product_are_staged_in_parts_where_shared_memory_does_not_hold_the
 #[test]
 fn launches_of_a_layer_read_early_what_no_launch_writes() {
     // The last four are written at the end of a step, which waits for all of it.
-    let early = ["weights", "weights_scales", "w", "q_norm", "k_norm", "rotary", "cache", "control"];
+    let early =
+        ["weights", "weights_scales", "w", "q_norm", "k_norm", "rotary", "cache", "cache_scales", "control"];
     let mut overlapping = 0;
     for entry in catalogue::entries().filter(|entry| entry.name.starts_with("overlap")) {
         // Wide enough that every lane has something to read ahead.

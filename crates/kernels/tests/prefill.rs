@@ -181,8 +181,10 @@ fn quantised(numbers: &[f32], columns: usize) -> Vec<f64> {
     let Format::Int8 { group, .. } = Format::INT8 else { panic!() };
     let codes = |group: &[f32]| -> Vec<f64> {
         let extreme = group.iter().fold(0.0f32, |a, &b| a.max(b.abs()));
-        let scale = bf16::from_f32(extreme / 127.0).to_f32();
-        let step = |&x: &f32| (x * (1.0 / scale)).round_ties_even().clamp(-127.0, 127.0);
+        // Away from zero.
+        let scale =
+            bf16::from_bits(((extreme / 127.0).to_bits().saturating_add(0xffff) >> 16) as u16).to_f32();
+        let step = |&x: &f32| (x * (1.0 / scale)).round_ties_even();
         group.iter().map(|x| f64::from(step(x)) * f64::from(scale)).collect()
     };
     numbers.chunks(columns).flat_map(|row| row.chunks(group as usize).flat_map(codes)).collect()

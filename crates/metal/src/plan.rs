@@ -133,8 +133,8 @@ fn check(config: &Config, stored: StoredType, options: &MetalOptions) -> Result<
         let expected = "f32, bf16, f16, int8 or int4, or gguf where that is how they are stored";
         findings.push(Finding::new("weights", expected, WeightFormat::Gguf));
     }
-    if options.kv == Some(KvFormat::Bf16) {
-        findings.push(Finding::new("KV cache", "f32 or f16 on this device", KvFormat::Bf16));
+    if let Some(format) = options.kv.filter(|kv| !matches!(kv, KvFormat::F32 | KvFormat::F16)) {
+        findings.push(Finding::new("KV cache", "f32 or f16 on this device", format));
     }
     let ranges = [
         ("context", options.context, config.max_positions.min(MOST_POSITIONS)),

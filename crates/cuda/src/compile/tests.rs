@@ -1,6 +1,6 @@
 //! Compiling, with the NVRTC of this machine where there is one.
 
-#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
 
 use super::*;
 use tilewright_model::Code;
@@ -83,5 +83,24 @@ fn the_persistent_decoders_keep_everything_in_registers() {
         let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
         assert!(!spills.is_empty(), "{log}");
         assert!(spills.iter().all(|line| line.contains(" 0 bytes stack frame")), "text {index}: {spills:?}");
+    }
+}
+
+#[test]
+fn the_plain_kernels_compile_for_every_architecture_and_cache() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    use tilewright_backend::KvFormat;
+    use tilewright_gate::seeded::{Preset, small};
+    use tilewright_model::Family;
+    for arch in ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"] {
+        for (config, wide) in [(small(Family::Qwen2), true), (Preset::Qwen3Large.config(), false)] {
+            for kv in [KvFormat::F32, KvFormat::Bf16, KvFormat::Int8] {
+                let text = crate::text::plain(&config, wide, kv, false);
+                compiler.cubin(&text, arch, &options(arch)).unwrap_or_else(|e| panic!("{arch}, {kv}: {e}"));
+            }
+        }
     }
 }

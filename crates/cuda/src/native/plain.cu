@@ -1,8 +1,8 @@
 // The plain path: one kernel a stage, for every shape. Each output element has one order of reduction whatever else is
 // computed beside it, so that a row's bits do not depend on how rows are grouped.
 //
-// Constants in front of this text: HIDDEN, HEADS, KV_HEADS, HEAD_DIM, EPS, QK_NORM, QKV_BIAS, WEIGHT_BF16, KV_BF16 and
-// FRAGMENTS (the cache lies as the persistent decoder reads it).
+// Constants in front of this text: HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM, EPS, QK_NORM, QKV_BIAS, WEIGHT_BF16, KV_BF16,
+// KV_INT8 (codes of 8 bits, a scale for each key and value) and FRAGMENTS (the cache lies as the persistent decoder reads it).
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
@@ -19,7 +19,9 @@ typedef u16 Weight;
 #else
 typedef float Weight;
 #endif
-#if KV_BF16
+#if KV_INT8
+typedef signed char Cached;
+#elif KV_BF16
 typedef u16 Cached;
 #else
 typedef float Cached;
@@ -27,6 +29,7 @@ typedef float Cached;
 
 __device__ __forceinline__ float widen(u16 v) { return __uint_as_float((u32)v << 16); }
 __device__ __forceinline__ float widen(float v) { return v; }
+__device__ __forceinline__ float widen(signed char v) { return (float)v; }
 // To nearest, ties to even; what is not a number stays so.
 __device__ __forceinline__ u16 narrow(float v) {
     u32 bits = __float_as_uint(v);
@@ -35,6 +38,8 @@ __device__ __forceinline__ u16 narrow(float v) {
 }
 __device__ __forceinline__ void store(u16* to, float v) { *to = narrow(v); }
 __device__ __forceinline__ void store(float* to, float v) { *to = v; }
+// A code, which is a whole number already.
+__device__ __forceinline__ void store(signed char* to, float v) { *to = (signed char)v; }
 
 // Eight neighbours as floats.
 __device__ __forceinline__ void eight(const float* p, float (&v)[8]) {
@@ -70,6 +75,14 @@ struct Row {
 };
 __device__ __forceinline__ Cached* cached(const Row& r, u32 layer, u32 head, u32 value) {
     return r.cache + (((u64)layer * KV_HEADS + head) * 2 + value) * r.blocks * BLOCK;
+}
+
+// In 8 bits the scales of a head's keys or values, one for each position: [LAYERS][KV_HEADS][K, V][blocks x BLOCK_POSITIONS],
+// behind the codes.
+__device__ __forceinline__ float* scales_of(const Row& r, u32 layer, u32 head, u32 value) {
+    u64 positions = (u64)r.blocks * BLOCK_POSITIONS, all = (u64)LAYERS * KV_HEADS * 2;
+    float* first = (float*)((unsigned char*)r.cache + all * positions * HEAD_DIM);
+    return first + (((u64)layer * KV_HEADS + head) * 2 + value) * positions;
 }
 
 extern "C" __global__ void embed(const u32* tokens, const Weight* table, float* x) {
@@ -193,6 +206,23 @@ extern "C" __global__ void rotate(float* qkv, const float* bias, const float* q_
     u32 head = value ? slot - HEADS - KV_HEADS : slot - HEADS, inside = at.position % BLOCK_POSITIONS;
     Cached* to = query ? nullptr : cached(at, layer, head, value) + (u64)(at.position / BLOCK_POSITIONS) * BLOCK;
     const float scale = rsqrtf((float)HEAD_DIM);
+#if KV_INT8
+    // The extreme of a head becomes 127; the step of overlapping launches rounds likewise.
+    if (!query) {
+        float most = 0.f;
+#pragma unroll
+        for (int j = 0; j < (half + 31) / 32; ++j) most = fmaxf(most, fmaxf(fabsf(a[j]), fabsf(b[j])));
+#pragma unroll
+        for (int d = 16; d; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
+        float inverse = most > 1.17549435e-38f * 127.f ? 127.f / most : 0.f;
+#pragma unroll
+        for (int j = 0; j < (half + 31) / 32; ++j) {
+            a[j] = rintf(a[j] * inverse);
+            b[j] = rintf(b[j] * inverse);
+        }
+        if (lane == 0) scales_of(at, layer, head, value)[at.position] = most / 127.f;
+    }
+#endif
 #pragma unroll
     for (int j = 0; j < (half + 31) / 32; ++j) {
         u32 i = lane + j * 32;
@@ -210,6 +240,10 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
     Row at = rows[row];
     const Cached* keys = cached(at, layer, head / GQA, 0);
     const Cached* values = cached(at, layer, head / GQA, 1);
+#if KV_INT8
+    const float* key_scales = scales_of(at, layer, head / GQA, 0);
+    const float* value_scales = scales_of(at, layer, head / GQA, 1);
+#endif
     for (u32 i = t; i < HEAD_DIM; i += SPAN) q[i] = qkv[(u64)row * QKV_WIDTH + head * HEAD_DIM + i];
     float m = -1e30f, l = 0.f, o[(HEAD_DIM + SPAN - 1) / SPAN] = {};
     u32 length = at.position + 1;
@@ -223,6 +257,9 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
             score = 0.f;
 #pragma unroll 8
             for (u32 i = 0; i < HEAD_DIM; ++i) score = fmaf(q[i], widen(k[place(inside, i, false)]), score);
+#if KV_INT8
+            score *= key_scales[position];
+#endif
         }
         float mx = score;
 #pragma unroll
@@ -232,7 +269,11 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
         mx = fmaxf(fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3])), m);
         float f = expf(m - mx), e = t < n ? expf(score - mx) : 0.f;
         m = mx;
+#if KV_INT8
+        p[t] = t < n ? e * value_scales[position] : 0.f;
+#else
         p[t] = e;
+#endif
         float s = warp_sum(e);
         if (lane == 0) total[warp] = s;
         __syncthreads();

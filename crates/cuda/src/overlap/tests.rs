@@ -1,5 +1,7 @@
 //! Which models overlapping launches take, and for how many positions.
 
+#![allow(clippy::panic, reason = "a failure here is a failed test")]
+
 use super::*;
 use tilewright_gate::seeded::{Preset, small};
 use tilewright_model::Family;
@@ -12,13 +14,45 @@ fn caches_hold_a_power_of_two_or_all_that_the_model_holds() {
 }
 
 #[test]
-fn every_shape_in_f32_or_bf16_is_taken_but_a_very_wide_one() {
+fn every_shape_in_every_format_is_taken_but_a_very_wide_one() {
     for config in [small(Family::Qwen2), small(Family::Llama), Preset::Qwen3Small.config()] {
-        for weights in [WeightFormat::F32, WeightFormat::Bf16] {
+        for weights in [WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Int8] {
             assert_eq!(objection(&config, weights, KvFormat::Bf16, false), None);
         }
-        assert!(objection(&config, WeightFormat::Int8, KvFormat::Bf16, false).is_some());
     }
     let wide = Config { hidden: 8192, ..Preset::Qwen3Small.config() };
     assert!(objection(&wide, WeightFormat::Bf16, KvFormat::Bf16, true).is_some());
+}
+
+#[test]
+fn codes_are_taken_in_fours_and_else_the_numbers_they_stand_for() {
+    let config = small(Family::Llama);
+    let odd = Config { hidden: 70, intermediate: 102, ..config.clone() };
+    let format = |config: &Config| uniform(config, WeightFormat::Int8);
+    assert_eq!([format(&config), format(&odd)], [Format::INT8, Format::F32]);
+}
+
+/// Weights and caches in every format, in shapes of every kind.
+#[test]
+fn every_shape_has_steps_in_8_bits() {
+    let ragged = Config { heads: 6, kv_heads: 3, vocab: 301, head_dim: 48, ..small(Family::Qwen2) };
+    let odd = Config { hidden: 70, intermediate: 102, ..small(Family::Llama) };
+    let large = Config { layers: 1, ..Preset::Qwen3Large.config() };
+    for config in [small(Family::Qwen3), ragged, odd, large] {
+        let stored = Parameters::all(&config, &StoredType::Bf16);
+        for weights in [WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Int8] {
+            for kv in [KvFormat::F32, KvFormat::Bf16, KvFormat::Int8] {
+                assert_eq!(objection(&config, weights, kv, false), None);
+                let options = options(&config, weights, kv, false);
+                let shape = Shape::new(&config, capacity(0, config.max_positions) as u32);
+                let formats = formats(&config, weights, &stored);
+                for half in [step_of("step", &shape, &options, &formats), end("end", &shape, &options)] {
+                    let half = half.unwrap_or_else(|e| panic!("{weights} {kv}: {e}"));
+                    let half = half.verify().unwrap_or_else(|e| panic!("{weights} {kv}: {e}"));
+                    let scales = half.resources().iter().any(|(_, r)| r.name == "cache_scales");
+                    assert_eq!(scales, kv == KvFormat::Int8);
+                }
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use super::*;
 use tilewright_gate::seeded::Preset;
+use tilewright_model::Family;
 
 fn gpu(free: u64) -> Gpu {
     Gpu {
@@ -127,4 +128,76 @@ fn blocks_are_held_as_they_are_stored_where_that_is_asked_for() {
     assert!(q4.weight_bytes * 6 < usual.weight_bytes, "4.625 bits instead of 32");
     let refused = of(StoredType::Bf16, Some(WeightFormat::Gguf)).unwrap_err();
     assert_eq!(refused.code(), Code::DeviceOptionInvalid);
+}
+
+/// What an int8 model is held as: bytes of weights, and the plan.
+fn int8(config: &Config, options: CudaOptions, gpu: &Gpu) -> Plan {
+    let options = CudaOptions { weights: Some(WeightFormat::Int8), ..options };
+    resolve_plan(config, &Parameters::all(config, &StoredType::Bf16), &options, gpu).unwrap()
+}
+
+#[test]
+fn int8_is_held_once_on_any_gpu_and_the_plan_says_what_serves() {
+    let config = Preset::Qwen3Small.config();
+    let hopper = gpu(140 << 30);
+    let bf16 = CudaOptions { persistent: Some(false), ..CudaOptions::default() };
+    let stored = Parameters::all(&config, &StoredType::Bf16);
+    let weights = resolve_plan(&config, &stored, &bf16, &hopper).unwrap().weight_bytes / 2;
+    for capability in [(7, 5), (8, 0), (8, 9), (10, 0), (12, 0)] {
+        let plan = int8(&config, CudaOptions::default(), &Gpu { capability, ..hopper.clone() });
+        assert!(is_overlapping(&plan) && !is_hopper(&plan) && !is_persistent(&plan), "{:?}", plan.notes);
+        assert!(plan.notes.iter().any(|n| n.contains("overlap") && n.contains("9.0")), "{:?}", plan.notes);
+        // 8.125 bits a weight, and vectors.
+        let bytes = weights + weights / 64;
+        assert!(plan.weight_bytes.abs_diff(bytes) < bytes / 100, "{} and {bytes}", plan.weight_bytes);
+        assert_eq!(plan.weight_bytes, plan.bytes_per_token, "embedding and head are one");
+    }
+    // Where the persistent decoder takes the shape nothing changes.
+    assert!(is_persistent(&int8(&config, CudaOptions::default(), &hopper)));
+}
+
+#[test]
+fn int8_on_hopper_is_widened_for_its_kernels_where_there_is_room() {
+    let config = Preset::Qwen3Large.config();
+    let plan = |gib: u64, options: CudaOptions| int8(&config, options, &gpu(gib << 30));
+    let roomy = plan(140, CudaOptions::default());
+    assert!(is_hopper(&roomy) && is_overlapping(&roomy) && !is_persistent(&roomy));
+    assert!(roomy.notes.iter().any(|n| n.contains("twice")), "{:?}", roomy.notes);
+    let tight = plan(16, CudaOptions::default());
+    assert!(!is_hopper(&tight) && is_overlapping(&tight), "{:?}", tight.notes);
+    assert!(tight.notes.iter().any(|n| n.contains("as well")), "{:?}", tight.notes);
+    assert!(roomy.weight_bytes > 2 * tight.weight_bytes && roomy.weight_bytes < 4 * tight.weight_bytes);
+    assert_eq!(roomy.bytes_per_token, tight.bytes_per_token);
+    // Codes are not held where nothing reads them.
+    let together = plan(140, CudaOptions { overlap: Some(false), ..CudaOptions::default() });
+    assert!(is_hopper(&together) && !is_overlapping(&together));
+    assert!(together.weight_bytes < roomy.weight_bytes);
+    assert!(together.notes.iter().any(|n| n.contains("those values held in bf16")), "{:?}", together.notes);
+}
+
+#[test]
+fn int8_of_widths_that_codes_do_not_fit_is_rounded_and_held_in_f32() {
+    let config = Config { hidden: 70, intermediate: 102, ..tilewright_gate::seeded::small(Family::Llama) };
+    let plan = int8(&config, CudaOptions::default(), &gpu(10 << 30));
+    assert!(is_overlapping(&plan) && plan.notes.iter().any(|n| n.contains("no multiple of 4")));
+    let wide = CudaOptions { weights: Some(WeightFormat::F32), ..CudaOptions::default() };
+    let stored = Parameters::all(&config, &StoredType::Bf16);
+    let wide = resolve_plan(&config, &stored, &wide, &gpu(10 << 30)).unwrap();
+    assert_eq!((plan.weights, plan.weight_bytes), (WeightFormat::Int8, wide.weight_bytes));
+}
+
+#[test]
+fn an_int8_cache_takes_half_of_bf16_and_the_paths_that_have_it() {
+    let config = Preset::Qwen3Small.config();
+    for weights in [WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Int8] {
+        let options =
+            CudaOptions { weights: Some(weights), kv: Some(KvFormat::Int8), ..CudaOptions::default() };
+        let stored = Parameters::all(&config, &StoredType::Bf16);
+        let plan = resolve_plan(&config, &stored, &options, &gpu(140 << 30)).unwrap();
+        assert_eq!((plan.weights, plan.kv), (weights, KvFormat::Int8));
+        assert_eq!(plan.kv_bytes_per_position, 28 * 2 * 8 * (128 + 4));
+        assert!(!is_persistent(&plan) && !is_hopper(&plan) && is_overlapping(&plan), "{:?}", plan.notes);
+        let why = |part: &str| plan.notes.iter().any(|n| n.contains(part) && n.contains("KV cache in bf16"));
+        assert!(why("persistent decoder") && why("kernels for Hopper"), "{:?}", plan.notes);
+    }
 }

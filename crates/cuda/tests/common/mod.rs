@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
 use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
+use tilewright_model::reference::Reference;
 use tilewright_model::tolerance::{Tolerance, compare};
-use tilewright_model::{Checkpoint, Config};
+use tilewright_model::{Checkpoint, Config, Refusal};
 
 #[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use fixtures::FIXTURES;
@@ -50,6 +51,26 @@ pub(crate) fn prefill_all(model: &mut CudaModel, ids: &[u32], room: usize) -> (S
     (sequence, logits)
 }
 
+/// The float64 reference on what 8-bit codes of the weights stand for: a scale for 128 of a row, rounded away from zero to bf16.
+pub(crate) fn rounded(checkpoint: &Checkpoint) -> Reference {
+    let of_group = |group: &[f32]| -> Vec<f64> {
+        let extreme = group.iter().fold(0.0f32, |a, b| a.max(b.abs()));
+        let scale = f32::from_bits((extreme / 127.0).to_bits().saturating_add(0xffff) & 0xffff_0000);
+        let code = |x: &f32| if scale == 0.0 { 0.0 } else { (x * (1.0 / scale)).round_ties_even() };
+        group.iter().map(|x| f64::from(code(x)) * f64::from(scale)).collect()
+    };
+    let parameters = checkpoint.parameters().try_map(|_, tensor| {
+        let numbers = tensor.to_f32()?;
+        Ok::<Vec<f64>, Refusal>(match tensor.shape {
+            [_, columns] => {
+                numbers.chunks(*columns).flat_map(|row| row.chunks(128).flat_map(of_group)).collect()
+            }
+            _ => wide(&numbers),
+        })
+    });
+    Reference::from_parts(checkpoint.config().clone(), parameters.unwrap())
+}
+
 /// The lowest id among those with the largest logit.
 pub(crate) fn argmax(logits: &[f32]) -> u32 {
     logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32
@@ -58,6 +79,14 @@ pub(crate) fn argmax(logits: &[f32]) -> u32 {
 /// The same numbers in float64.
 pub(crate) fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|v| f64::from(*v)).collect()
+}
+
+/// Fails unless `got` is within a tolerance in units of the wanted values' root mean square; the largest error in these.
+pub(crate) fn scaled(got: &[f32], want: &[f64], tolerance: Tolerance, what: &str) -> f64 {
+    let rms = (want.iter().map(|w| w * w).sum::<f64>() / want.len() as f64).sqrt();
+    let got: Vec<f64> = got.iter().map(|g| f64::from(*g) / rms).collect();
+    let want: Vec<f64> = want.iter().map(|w| w / rms).collect();
+    compare(&got, &want, tolerance).unwrap_or_else(|m| panic!("{what}: {m}")).max_abs
 }
 
 /// Fails unless the keys and values of a sequence are within bf16's tolerance of another model's.

@@ -15,7 +15,7 @@ fn auto_says_why() {
 #[test]
 fn auto_honours_the_other_options() {
     for (options, word) in [
-        (OpenOptions { weights: Some(WeightFormat::Int8), ..OpenOptions::default() }, "int8"),
+        (OpenOptions { weights: Some(WeightFormat::Int4), ..OpenOptions::default() }, "int4"),
         (OpenOptions { kv: Some(KvFormat::F16), ..OpenOptions::default() }, "f16"),
         (OpenOptions { threads: Some(3), ..OpenOptions::default() }, "3"),
     ] {

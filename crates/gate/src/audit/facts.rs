@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tilewright_backend::KvFormat;
 use tilewright_model::tolerance::Tolerance;
 
 use crate::precision::{bits, tolerance};
@@ -70,9 +71,9 @@ fn precision(report: &Report, faults: &mut Vec<String>) {
     if !(read >= 0.999 * least && read <= most) || p.weight_bytes < p.bytes_per_token {
         faults.push(format!("{read} bytes a token are not those of {} weights", p.weights));
     }
-    let element = if p.kv == "f32" { 4 } else { 2 };
-    let kv = 2 * report.model.layers * report.model.kv_heads * report.model.head_dim * element;
-    if p.kv_bytes_per_position != kv as u64 {
+    let heads = 2 * report.model.layers * report.model.kv_heads;
+    let kv = p.kv.parse().map(|kv: KvFormat| (heads * kv.head_bytes(report.model.head_dim)) as u64);
+    if kv != Ok(p.kv_bytes_per_position) {
         faults.push(format!("{} bytes a position are not those of {}", p.kv_bytes_per_position, p.kv));
     }
 }

@@ -313,6 +313,8 @@ pub const ENTRIES: &[Entry] = &[
             "pairs_cache_bf16" => Options::PAIRS.cache(Scalar::Bf16),
             "pairs_cache_bf16_vectors_f32" => Options::PAIRS.cache(Scalar::Bf16).vectors(Scalar::F32),
             "int8_cache_bf16" => Options::INT8.cache(Scalar::Bf16),
+            "f32_cache_i8" => Options::F32.cache(Scalar::I8),
+            "pairs_cache_i8_vectors_f32" => Options::PAIRS.cache(Scalar::I8).vectors(Scalar::F32),
         ),
     },
     Entry {
@@ -333,6 +335,7 @@ pub const ENTRIES: &[Entry] = &[
         variants: variants!(overlap::append:
             "f32" => Options::F32,
             "f32_cache_bf16" => Options::F32.cache(Scalar::Bf16),
+            "f32_cache_i8" => Options::F32.cache(Scalar::I8),
         ),
     },
     Entry {
@@ -421,11 +424,23 @@ macro_rules! pipelines {
             fits: overlap::fits,
             build: |shape| overlap::step("overlap_int8", shape, &Options::INT8.cache(Scalar::Bf16)),
         }, PipelineEntry {
+            name: "overlap_int8_cache_i8",
+            summary: "A token to logits in overlapping launches, 8-bit weights, keys and values.",
+            items: &[],
+            fits: overlap::fits,
+            build: |shape| overlap::step("overlap_int8_cache_i8", shape, &Options::INT8.cache(Scalar::I8)),
+        }, PipelineEntry {
             name: "overlap_end",
             summary: "Logits to the next step's token, and its keys and values to a bf16 cache.",
             items: &[],
             fits: any_shape,
             build: |shape| overlap::end("overlap_end", shape, &Options::PAIRS.cache(Scalar::Bf16)),
+        }, PipelineEntry {
+            name: "overlap_end_cache_i8",
+            summary: "Logits to the next step's token, and its keys and values to an 8-bit cache.",
+            items: &[],
+            fits: any_shape,
+            build: |shape| overlap::end("overlap_end_cache_i8", shape, &Options::PAIRS.cache(Scalar::I8)),
         }, $(PipelineEntry {
             name: $name,
             summary: $summary,

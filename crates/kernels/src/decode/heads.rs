@@ -23,6 +23,9 @@ pub fn heads(shape: &Shape, options: &Options) -> Kernel {
     let &Shape { heads, kv_heads, head_dim, capacity, .. } = shape;
     let (sequences, all) = (options.sequences, heads + 2 * kv_heads);
     kernel(name, Launch::grid([all.div_ceil(HEADS), sequences, 1]).threads(HEADS * 32), |k| {
+        if options.cache == Scalar::I8 {
+            k.refuse("8-bit keys and values, which the step of overlapping launches alone has");
+        }
         let control = Control::read(k, shape, sequences);
         let qkv = k.read::<f32>("qkv", [sequences, all, head_dim]).stored(options.activations);
         let norms = HeadNorms::read(k, shape, weights);

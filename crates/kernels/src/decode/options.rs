@@ -14,7 +14,8 @@ pub struct Options {
     pub weights: Format,
     /// Storage of vectors between stages, and of logits.
     pub activations: Scalar,
-    /// Storage of keys and values.
+    /// Storage of keys and values: a float type, or in the step of overlapping launches i8, with an f32 scale for each
+    /// position of a head.
     pub cache: Scalar,
     /// Rounding of norms and rotation.
     pub arithmetic: Arithmetic,

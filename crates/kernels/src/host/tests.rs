@@ -48,6 +48,36 @@ fn codes_are_within_half_a_step_of_the_weights() {
 }
 
 #[test]
+fn rows_quantised_by_parts_are_those_of_the_whole_and_no_code_is_cut() {
+    let (rows, columns) = (5, 200);
+    let numbers: Vec<f32> =
+        (0..rows * columns).map(|i| ((i * 7919) % 613) as f32 / 613.0 - 0.3 - i as f32 * 1e-5).collect();
+    let slot = Slot::of_matrix([rows as u32, columns as u32], Format::INT8);
+    let mut whole = vec![0; slot.end() as usize];
+    put_numbers(&mut whole, slot, Format::INT8, columns as u32, &numbers);
+    let (mut codes, mut scales) = (vec![0; rows * columns], vec![0; rows * 2 * 2]);
+    for part in [0..2, 2..5] {
+        let (from, to) = (part.start, part.end);
+        let (codes, scales) = (&mut codes[from * columns..to * columns], &mut scales[from * 4..to * 4]);
+        int8_rows(&numbers[from * columns..to * columns], columns, codes, scales);
+    }
+    assert_eq!(whole[..codes.len()], codes);
+    assert_eq!(whole[slot.planes[0] as usize..][..scales.len()], scales);
+    let mut back = vec![f32::NAN; numbers.len()];
+    int8_numbers(&codes, &scales, columns, &mut back);
+    assert_eq!(back, widened(&whole, slot, Format::INT8, [rows, columns]));
+    // The scale is no less than the extreme over 127: half a step is the most that any weight moves.
+    let groups = numbers.chunks(columns).flat_map(|row| row.chunks(128)).zip(scales.as_chunks::<2>().0);
+    let mut places = back.iter();
+    for (group, scale) in groups {
+        let scale = bf16::from_le_bytes(*scale).to_f32();
+        for (was, is) in group.iter().zip(places.by_ref()) {
+            assert!((was - is).abs() <= scale * 0.5001, "{was} became {is}");
+        }
+    }
+}
+
+#[test]
 fn the_rotary_table_begins_with_no_turn_at_all() {
     let shape = Shape::QWEN3_TINY;
     let checkpoint = tilewright_model::Checkpoint::embedded().unwrap();

@@ -46,8 +46,9 @@ pub(crate) fn some_ids(vocab: usize, count: usize) -> Vec<u32> {
 fn int8(row: &[f32]) -> Vec<f64> {
     let of_group = |group: &[f32]| -> Vec<f64> {
         let extreme = group.iter().fold(0.0f32, |a, &b| a.max(b.abs()));
-        let scale = bf16::from_f32(extreme / 127.0).to_f32();
-        let code = |&x: &f32| (x * (1.0 / scale)).round_ties_even().clamp(-127.0, 127.0);
+        let scale =
+            bf16::from_bits(((extreme / 127.0).to_bits().saturating_add(0xffff) >> 16) as u16).to_f32();
+        let code = |&x: &f32| (x * (1.0 / scale)).round_ties_even();
         group.iter().map(|x| if scale == 0.0 { 0.0 } else { f64::from(code(x)) * f64::from(scale) }).collect()
     };
     row.chunks(128).flat_map(of_group).collect()

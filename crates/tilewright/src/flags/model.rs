@@ -116,7 +116,7 @@ where
 }
 
 fn kv_formats() -> impl TypedValueParser<Value = KvFormat> {
-    PossibleValuesParser::new(["f32", "f16", "bf16"]).try_map(|name| name.parse::<KvFormat>())
+    PossibleValuesParser::new(KvFormat::ALL.map(KvFormat::name)).try_map(|name| name.parse::<KvFormat>())
 }
 
 #[cfg(test)]

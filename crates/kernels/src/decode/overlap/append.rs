@@ -2,6 +2,7 @@
 
 use tilewright_tile::{Kernel, Launch, kernel};
 
+use super::codes::{self, has_scales};
 use super::past::{BLOCK, extents, places};
 use super::products::{lying, named};
 use crate::decode::control::Control;
@@ -19,10 +20,21 @@ pub fn append(shape: &Shape, options: &Options) -> Kernel {
         let fresh = k.read::<f32>("fresh", [layers, kv_heads, 2, head_dim]).stored(options.cache);
         let [heads, two, rows, width] = extents(shape, options.layout);
         let cache = k.write::<f32>("cache", [layers, heads, two, rows, width]).stored(options.cache);
+        let scales = has_scales(options.cache).then(|| {
+            let [heads, two, positions] = codes::extents(shape);
+            let fresh = k.read::<f32>("fresh_scales", [layers, kv_heads, 2]);
+            (fresh, k.write::<f32>("cache_scales", [layers, heads, two, positions]))
+        });
         let (kv, layer, d) = (k.group_axis(0), k.group_axis(1), k.thread());
 
         k.launch_barrier();
         let position = control.position(k.i32(0));
+        if let Some((fresh, scales)) = scales {
+            let writes = d.eq(0);
+            for which in 0..2i32 {
+                scales.set_if(writes, (layer, kv, which, position), fresh.at((layer, kv, which)));
+            }
+        }
         let put = |which: i32, row, place| {
             let keep = || cache.set((layer, kv, which, row, place), fresh.at((layer, kv, which, d)));
             if threads == head_dim { keep() } else { k.when(d.lt(head_dim), keep) }

@@ -2,6 +2,7 @@
 
 use tilewright_tile::{Builder, Kernel, Launch, Value, View, kernel};
 
+use super::codes::{self, Codes, has_scales};
 use super::past::{Past, extents, see};
 use super::products::{lying, named};
 use crate::decode::control::Control;
@@ -43,9 +44,14 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let lanes = HeadLanes::new(k, head_dim);
     let cache = k.read::<f32>("cache", extents(shape, options.layout)).stored(options.cache);
     let cache = if options.layout == Layout::Rows { lanes.guard(cache, 4) } else { cache };
+    let scales = has_scales(options.cache).then(|| k.read::<f32>("cache_scales", codes::extents(shape)));
     let mixed = k.write::<f32>("mixed", [kv_heads, group, head_dim]);
     let fresh = k.write::<f32>("fresh", [kv_heads, 2 * head_dim]).stored(options.cache);
     let fresh = if (2 * head_dim).is_multiple_of(group) { fresh } else { fresh.guarded_axes(&[1]) };
+    let fresh_scales = scales.map(|_| {
+        let fresh_scales = k.write::<f32>("fresh_scales", [kv_heads, 2]);
+        if 2u32.is_multiple_of(group) { fresh_scales } else { fresh_scales.guarded_axes(&[1]) }
+    });
     let own = lanes.guard(k.scratch("own", [3, head_dim]), 2);
     let maxima = k.scratch::<f32>("maxima_of", [PARTS]).fill(UNSEEN);
     let sums = k.scratch::<f32>("sums_of", [PARTS]).fill(0.0);
@@ -55,7 +61,7 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let (kv, query, simd) = (k.group_axis(0), k.group_axis(1), k.simd_group());
     let position = control.position(k.i32(0));
     let head = Head::ahead(k, shape, norms, rotary.slice(position));
-    let past = Past::of(k, shape, options.layout, cache, kv);
+    let past = Past::of(k, shape, options.layout, cache, scales, kv);
     let (first, more) = past.passes(simd, TAKERS, position);
     let first = past.read(first, position, false);
     k.launch_barrier();
@@ -69,11 +75,22 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     });
     k.barrier();
     // Each threadgroup of a key head hands on a share of its key and value.
+    let codes = fresh_scales.map(|fresh_scales| {
+        let [key, value] = [KEY, VALUE].map(|row| Codes::of(k, &lanes, own, row));
+        let share = 2u32.div_ceil(group);
+        k.when(k.thread().lt(share), || {
+            let which = query * share + k.thread();
+            fresh_scales.set((kv, which), which.eq(0).select(key.scale, value.scale));
+        });
+        [key, value]
+    });
     let share = (2 * head_dim).div_ceil(group);
     k.when(k.thread().lt(share), || {
         let element = query * share + k.thread();
         let which = (element / head_dim).min(1) + KEY;
-        fresh.set((kv, element), own.at((which, element % head_dim)));
+        let x = own.at((which, element % head_dim));
+        let of = |[key, value]: [Codes<'k>; 2]| which.eq(KEY).select(key.code(x), value.code(x));
+        fresh.set((kv, element), codes.map_or(x, of));
     });
 
     let parts = lanes.load(own, k.i32(QUERY as i32));
@@ -90,8 +107,14 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     // Four lanes have counted each key.
     keep(simd, most, sum.simd_sum() * 0.25, &mixture);
     k.when(simd.eq(0), || {
-        let score = lanes.dot(&parts, &lanes.load(own, k.i32(KEY as i32)));
-        let value: Vec<_> = (0..lanes.count()).map(|n| own.at((VALUE as i32, past.element(n)))).collect();
+        // As the cache will keep them.
+        let kept = |which: usize, x: Value<'k, f32>| {
+            codes.map_or(x, |codes| codes[which].code(x) * codes[which].scale)
+        };
+        let key: Vec<_> = lanes.load(own, k.i32(KEY as i32)).into_iter().map(|x| kept(0, x)).collect();
+        let score = lanes.dot(&parts, &key);
+        let value = (0..lanes.count()).map(|n| kept(1, own.at((VALUE as i32, past.element(n)))));
+        let value: Vec<_> = value.collect();
         keep(k.i32(TAKERS as i32), score, k.f32(1.0), &value);
     });
     k.barrier();

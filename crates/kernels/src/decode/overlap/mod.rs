@@ -9,10 +9,14 @@
 //! position, angles, old keys and values are among what its launches begin with. The second, [`end`], appends the new
 //! keys and values, and chooses: token and position of the next step go to `control` and the id to `ids`, so that a host may
 //! start many steps at once. Neither half may begin before the other has ended; the first launch of each waits for that.
+//!
+//! A cache in i8 has a second part, `cache_scales` `[layers, kv_heads, 2, capacity]` in f32, and the token's keys and values
+//! likewise `fresh_scales`.
 
 mod append;
 mod attention;
 mod choose;
+mod codes;
 mod past;
 mod pipeline;
 mod products;

@@ -43,6 +43,8 @@ pub(super) struct Past<'k> {
     head_dim: u32,
     keys: View<'k, f32>,
     values: View<'k, f32>,
+    /// Of codes: `[2, capacity]`.
+    scales: Option<View<'k, f32>>,
 }
 
 /// Eight positions: this lane's part of each key and value, and whether the position of this lane's score counts.
@@ -50,20 +52,24 @@ pub(super) struct Seen<'k> {
     keys: Vec<Vec<Value<'k, f32>>>,
     values: Vec<Vec<Value<'k, f32>>>,
     counts: Value<'k, bool>,
+    /// Of codes: what those of the key and of the value of this lane's score are multiplied with.
+    scales: Option<[Value<'k, f32>; 2]>,
 }
 
 impl<'k> Past<'k> {
-    /// Head `kv` of `cache`, which has [`extents`].
+    /// Head `kv` of `cache`, which has [`extents`], with the scales of codes.
     pub(super) fn of(
         k: &'k Builder,
         shape: &Shape,
         layout: Layout,
         cache: View<'k, f32>,
+        scales: Option<View<'k, f32>>,
         kv: Value<'k, i32>,
     ) -> Self {
         let (lanes, head_dim) = (HeadLanes::new(k, shape.head_dim), shape.head_dim);
         let of_head = cache.slice(kv);
-        Self { k, layout, lanes, head_dim, keys: of_head.slice(0), values: of_head.slice(1) }
+        let scales = scales.map(|scales| scales.slice(kv));
+        Self { k, layout, lanes, head_dim, keys: of_head.slice(0), values: of_head.slice(1), scales }
     }
 
     /// The passes that taker `taker` of `takers` has over `position` positions, but for the first: what [`read`](Self::read)
@@ -96,8 +102,11 @@ impl<'k> Past<'k> {
             _ => self.lanes.load_if((first + n).lt(position), view, first + n),
         };
         let read = |view| (0..KEYS as u32).map(|n| of(view, n)).collect();
-        let counts = (first + self.k.lane() / 4).lt(position);
-        Seen { keys: read(self.keys), values: read(self.values), counts }
+        let at = first + self.k.lane() / 4;
+        let counts = at.lt(position);
+        let (keys, values) = (read(self.keys), read(self.values));
+        let scales = self.scales.map(|scales| [0, 1].map(|which| scales.at_if(counts, (which, at))));
+        Seen { keys, values, counts, scales }
     }
 
     /// Two fours: positions 2q, 2q + 1, 2q + 8 and 2q + 9 of 16, which lie together, of two neighbouring q.
@@ -134,7 +143,7 @@ impl<'k> Past<'k> {
         let key = lane / 4;
         let q = pair % 2 * 2 + key / 4;
         let at = pair / 2 * 16 + q * 2 + key % 2 + key / 2 % 2 * 8;
-        Seen { keys, values, counts: at.lt(position) }
+        Seen { keys, values, counts: at.lt(position), scales: None }
     }
 
     /// The element of a value that a lane holds as its `n`-th.
@@ -182,11 +191,13 @@ pub(super) fn see<'k>(
         sums = low.iter().zip(high).map(fold).collect();
     }
     let score = [2, 1].into_iter().fold(sums[0], |sum, bits| sum + sum.shuffle_xor(bits));
+    let score = seen.scales.map_or(score, |[of_key, _]| score * of_key);
     let score = seen.counts.select(score, UNSEEN);
 
     let next = most.max(score.simd_max());
     let (old, weight) = ((most - next).exp(), (score - next).exp());
-    let weights: Vec<_> = (0..KEYS as i32).map(|key| weight.from_lane(key * 4)).collect();
+    let of_codes = seen.scales.map_or(weight, |[_, of_value]| weight * of_value);
+    let weights: Vec<_> = (0..KEYS as i32).map(|key| of_codes.from_lane(key * 4)).collect();
     let mix = |(part, mixed): (usize, Value<'k, f32>)| {
         let of_values = weights.iter().zip(&seen.values);
         of_values.fold(mixed * old, |mixed, (&weight, value)| mixed.fma(weight, value[part]))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tilewright_tile::pipeline::Region;
 use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Stage, Verified, verify};
 
+use super::codes::has_scales;
 use super::products::VECTORS;
 use super::{append, attention, candidates, choose, down, gate_up, output, qkv_rows, vocabulary};
 use crate::decode::options::Options;
@@ -21,13 +22,28 @@ struct Shared {
     cache: u64,
     /// Those of the token.
     fresh: u64,
+    /// Scales of both, where they are codes.
+    scales: Option<[u64; 2]>,
     logits: u64,
 }
 
 impl Shared {
     fn of(shape: &Shape, options: &Options) -> Self {
         let token = 2 * u64::from(shape.kv_width()) * u64::from(options.cache.bytes());
-        Self { cache: token * u64::from(shape.capacity), fresh: token, logits: u64::from(shape.vocab) * 4 }
+        let positions = u64::from(shape.capacity);
+        let of_token = 8 * u64::from(shape.kv_heads);
+        let scales = has_scales(options.cache).then_some([of_token * positions, of_token]);
+        Self { cache: token * positions, fresh: token, scales, logits: u64::from(shape.vocab) * 4 }
+    }
+
+    /// The scales of the cache and of the token as resources of `layers` layers.
+    fn scales(&self, p: &mut Pipeline, layers: u64, kinds: [ResourceKind; 2]) -> Option<[Region; 2]> {
+        self.scales.map(|[cache, fresh]| {
+            [
+                p.resource("cache_scales", layers * cache, kinds[0]),
+                p.resource("fresh_scales", layers * fresh, kinds[1]),
+            ]
+        })
     }
 }
 
@@ -73,6 +89,7 @@ pub fn step_of(
     let rotary = p.resource("rotary", rotary, ResourceKind::Input);
     let cache = p.resource("cache", layers * bytes.cache, ResourceKind::Input);
     let fresh = p.resource("fresh", layers * bytes.fresh, ResourceKind::Output);
+    let scales = bytes.scales(&mut p, layers, [ResourceKind::Input, ResourceKind::Output]);
     let mut vector = |name: &str, width: u32| p.resource(name, u64::from(width) * 4, ResourceKind::Scratch);
     let x = vector("x", shape.hidden);
     let heads = vector("qkv", shape.qkv_width());
@@ -114,7 +131,11 @@ pub fn step_of(
         if shape.qk_norm {
             attention = attention.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
         }
-        let attention = attention.read("qkv", heads).read("cache", of(cache, bytes.cache));
+        let mut attention = attention.read("qkv", heads).read("cache", of(cache, bytes.cache));
+        if let (Some([cache, fresh]), Some(each)) = (scales, bytes.scales) {
+            attention =
+                attention.read("cache_scales", of(cache, each[0])).write("fresh_scales", of(fresh, each[1]));
+        }
         p.push(attention.write("mixed", mixed).write("fresh", of(fresh, bytes.fresh)));
         for output in product("output", Tensor::Output)? {
             p.push(output.read("x", mixed).update("y", x));
@@ -150,7 +171,11 @@ pub fn end(name: &str, shape: &Shape, options: &Options) -> Result<Pipeline, Rej
     let best = p.resource("best", chunks, ResourceKind::Scratch);
     let at = p.resource("at", chunks, ResourceKind::Scratch);
     let ids = p.resource("ids", u64::from(shape.capacity) * 4, ResourceKind::Output);
-    let append = Stage::new("append", &verified(append(shape, &options))?);
+    let scales = bytes.scales(&mut p, layers, [ResourceKind::State, ResourceKind::Input]);
+    let mut append = Stage::new("append", &verified(append(shape, &options))?);
+    if let Some([cache, fresh]) = scales {
+        append = append.read("fresh_scales", fresh).write("cache_scales", cache);
+    }
     p.push(append.read("control", control).read("fresh", fresh).write("cache", cache));
     let candidates = Stage::new("candidates", &verified(candidates(shape))?).read("logits", logits);
     p.push(candidates.write("best", best).write("at", at));

@@ -55,7 +55,7 @@ fn a_context_of_zero_is_the_models_own() {
 #[test]
 fn values_outside_the_set_are_usage_errors() {
     for line in
-        [["--weights", "int5"], ["--kv-dtype", "int8"], ["--device", "gpu"], ["-t", "0"], ["-c", "-1"]]
+        [["--weights", "int5"], ["--kv-dtype", "int4"], ["--device", "gpu"], ["-t", "0"], ["-c", "-1"]]
     {
         assert!(resolve(&line).is_err(), "{line:?}");
     }

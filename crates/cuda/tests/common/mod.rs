@@ -6,10 +6,10 @@ mod fixtures;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
 use tilewright_model::tolerance::{Tolerance, compare};
-use tilewright_model::{Checkpoint, Config};
+use tilewright_model::{Checkpoint, Config, Refusal};
 
 #[allow(unused_imports, reason = "each test file uses its own part")]
 pub(crate) use fixtures::FIXTURES;
@@ -48,6 +48,17 @@ pub(crate) fn prefill_all(model: &mut CudaModel, ids: &[u32], room: usize) -> (S
     };
     model.prefill(sequence, ids, LogitSink::Each(&mut each), &Cancel::default()).unwrap();
     (sequence, logits)
+}
+
+/// As many greedy steps of each sequence, after the token of its step.
+pub(crate) fn greedy_together(
+    model: &mut CudaModel,
+    steps: &[Step],
+    count: usize,
+    ends: &[u32],
+) -> Result<Vec<Vec<u32>>, Refusal> {
+    let run = |step: &Step| Greedy { sequence: step.sequence, token: step.token, count, ends };
+    model.greedy_together(&steps.iter().map(run).collect::<Vec<_>>(), &Cancel::default())
 }
 
 /// The lowest id among those with the largest logit.

@@ -5,7 +5,7 @@ mod tests;
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use crate::{LogitSink, Sequence, Step};
+use crate::{Greedy, LogitSink, Sequence, Step};
 
 /// Everything that is wrong with a request to a [`Resident`](crate::Resident).
 #[derive(Debug)]
@@ -57,25 +57,32 @@ impl Checks {
         }
     }
 
-    /// A step of each of several sequences, of which `held` tells what they hold and have room for, and `more` positions
-    /// after it.
-    pub fn steps(&mut self, steps: &[Step], held: impl Fn(Sequence) -> Option<(usize, usize)>, more: usize) {
+    /// A step of each of several sequences, of which `held` tells what they hold and have room for.
+    pub fn steps(&mut self, steps: &[Step], held: impl Fn(Sequence) -> Option<(usize, usize)>) {
         for step in steps {
-            self.append(step.sequence, held(step.sequence), &[step.token], more);
+            self.append(step.sequence, held(step.sequence), &[step.token], 0);
         }
-        self.once(steps);
+        self.once(steps.iter().map(|step| step.sequence));
     }
 
-    /// That each sequence takes one step.
-    fn once(&mut self, steps: &[Step]) {
-        for (index, step) in steps.iter().enumerate() {
-            if steps[..index].iter().any(|earlier| earlier.sequence == step.sequence) {
-                self.invalid.push(Finding::new(
-                    format!("sequence {}", step.sequence.0),
-                    "one step",
-                    "several",
-                ));
+    /// Greedy steps of each of several sequences, of which `held` tells what they hold and have room for.
+    pub fn greedy(&mut self, runs: &[Greedy<'_>], held: impl Fn(Sequence) -> Option<(usize, usize)>) {
+        for run in runs {
+            let first = &[run.token][..run.count.min(1)];
+            self.append(run.sequence, held(run.sequence), first, run.count.saturating_sub(1));
+        }
+        self.once(runs.iter().map(|run| run.sequence));
+    }
+
+    /// That each sequence is named once.
+    fn once(&mut self, sequences: impl Iterator<Item = Sequence>) {
+        let mut earlier = Vec::new();
+        for sequence in sequences {
+            if earlier.contains(&sequence) {
+                let what = format!("sequence {}", sequence.0);
+                self.invalid.push(Finding::new(what, "one step", "several"));
             }
+            earlier.push(sequence);
         }
     }
 

@@ -8,13 +8,16 @@
 mod checks;
 pub mod entry_point;
 pub mod execution;
+pub mod greedy;
 pub mod ledger;
 mod plan;
 mod progress;
 mod resident;
+pub mod scan;
 pub mod support;
 
 pub use checks::Checks;
+pub use greedy::Greedy;
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage, Watch};
 pub use resident::{Cancel, LogitSink, Paging, Resident, Sequence, Step};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tilewright_model::{Code, Config, Refusal};
 
 use crate::Plan;
+use crate::greedy::{self, Greedy};
 
 /// A flag that stops work between two steps, from any thread.
 #[derive(Clone, Debug, Default)]
@@ -176,6 +177,26 @@ pub trait Resident: Send {
         _ends: &[u32],
     ) -> Result<Vec<u32>, Refusal> {
         Ok(Vec::new())
+    }
+
+    /// Greedy steps of several sequences: each run appends its token, then the id of the greatest logit (the lowest of
+    /// equals), and so on. Gives every run's ids in turn, `count` of them or up to the first that is one of its `ends`.
+    ///
+    /// The last id of a run is not yet appended: its sequence has become as much longer as it got ids, and what a device
+    /// computed beyond that is forgotten. Ids are those that the logits of [`decode_together`](Self::decode_together) name,
+    /// step by step, whatever runs beside. A call that is refused leaves every sequence as it was.
+    ///
+    /// # Errors
+    /// `context_full`; `cancelled`, for which `cancel` is looked at whenever the host has its turn; `non_finite_logits` for a
+    /// logit that is not finite before a run's end, naming the sequence.
+    fn greedy_together(&mut self, runs: &[Greedy<'_>], cancel: &Cancel) -> Result<Vec<Vec<u32>>, Refusal> {
+        greedy::by_logits(self, runs, cancel)
+    }
+
+    /// Steps that [`greedy_together`](Self::greedy_together) takes at most before the host has its turn: 1 on a device whose ids
+    /// the host chooses, where asking for more at once gains nothing.
+    fn greedy_window(&self) -> usize {
+        1
     }
 
     /// Copies the keys (after norm and RoPE) and values of one layer, each `[kv_heads, len, head_dim]`, as f32.

@@ -148,7 +148,7 @@ impl<E: Load> Resident for CpuModel<E> {
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         let mut checks = Checks::new(self.config().vocab);
-        checks.steps(steps, |sequence| self.held(sequence), 0);
+        checks.steps(steps, |sequence| self.held(sequence));
         checks.step_logits(logits.len(), steps.len());
         checks.finish()?;
         if steps.is_empty() {

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{prefill_all, resident, seeded};
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
+use common::{argmax, prefill_all, resident, seeded};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence, Step};
 use tilewright_cpu::{CpuOptions, open};
 use tilewright_gate::seeded::small;
 use tilewright_model::{Checkpoint, Code, Config, Family, WeightFormat};
@@ -138,4 +138,48 @@ fn non_finite_weights_are_refused_by_name_and_place() {
         assert_eq!(refusal.code(), Code::NonFiniteWeight);
         assert!(refusal.to_string().contains(&format!("{name}[5, 7]")), "{weights}: {refusal}");
     }
+}
+
+#[test]
+fn greedy_steps_of_several_are_the_single_steps_of_each() {
+    let mut model = model(CpuOptions { context: Some(100), ..CpuOptions::default() });
+    let start = |model: &mut dyn Resident, len: u32| {
+        let sequence = model.create(60).unwrap();
+        prefill(model, sequence, &(0..len).map(|i| i * 7 % VOCAB as u32).collect::<Vec<_>>()).unwrap();
+        sequence
+    };
+    let lengths = [3, 17, 40];
+    let (alone, together) =
+        (lengths.map(|len| start(&mut *model, len)), lengths.map(|len| start(&mut *model, len)));
+    let singly = alone.map(|sequence| {
+        let mut ids = vec![5];
+        while ids.len() < 13 {
+            let logits = decode(&mut *model, sequence, ids[ids.len() - 1]).unwrap();
+            ids.push(argmax(&logits));
+        }
+        ids[1..].to_vec()
+    });
+    let ends = [singly[1][4]];
+    let [first, second, third] = together.map(|sequence| Greedy { sequence, token: 5, count: 12, ends: &[] });
+    let runs = [first, Greedy { ends: &ends, ..second }, Greedy { count: 7, ..third }];
+    assert_eq!(model.greedy_window(), 1, "the host chooses");
+    let ids = model.greedy_together(&runs, &Cancel::default()).unwrap();
+    for (n, ids) in ids.iter().enumerate() {
+        assert_eq!(ids[..], singly[n][..runs[n].until_end(&singly[n][..runs[n].count])], "sequence {n}");
+        let len = lengths[n] as usize + ids.len();
+        assert_eq!(model.len(together[n]), len);
+        model.truncate(alone[n], len);
+        for layer in 0..model.config().layers {
+            assert!(model.copy_kv(together[n], layer) == model.copy_kv(alone[n], layer), "sequence {n}");
+        }
+    }
+    // Whatever is refused leaves nothing: one runs full, or nobody waits any more.
+    let before = together.map(|sequence| model.len(sequence));
+    let full = Greedy { count: 60, ..third };
+    let refusal = model.greedy_together(&[first, full], &Cancel::default()).unwrap_err();
+    assert_eq!(refusal.code(), Code::ContextFull);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    assert_eq!(model.greedy_together(&[first], &cancel).unwrap_err().code(), Code::Cancelled);
+    assert_eq!(together.map(|sequence| model.len(sequence)), before);
 }

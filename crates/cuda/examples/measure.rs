@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{CudaModel, CudaOptions, open_model};
 use tilewright_gate::seeded::{Preset, write};
 use tilewright_model::{Checkpoint, Refusal, WeightFormat};
@@ -182,9 +182,10 @@ fn together(model: &mut CudaModel, batch: usize) -> Result<(), Refusal> {
     times.clear();
     for trial in 0..=TRIALS {
         sequences.iter().for_each(|s| model.truncate(*s, 512));
-        let steps: Vec<Step> = sequences.iter().map(|s| Step { sequence: *s, token: 5 }).collect();
+        let run = |s: &Sequence| Greedy { sequence: *s, token: 5, count: 32, ends: &[] };
+        let runs: Vec<Greedy<'_>> = sequences.iter().map(run).collect();
         let start = Instant::now();
-        model.greedy_together(&steps, 32, &[])?;
+        model.greedy_together(&runs, &Cancel::default())?;
         if trial > 0 {
             times.push(start.elapsed());
         }

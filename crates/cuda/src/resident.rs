@@ -1,10 +1,13 @@
 //! The GPU as a resident model.
 
+mod greedy;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use tilewright_backend::{Cancel, Checks, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::greedy::greatest;
+use tilewright_backend::{Cancel, Checks, Greedy, LogitSink, Plan, Resident, Sequence, Step};
 use tilewright_model::{Code, Config, Refusal};
 
 use crate::decoder::{Decoder, Run};
@@ -82,8 +85,8 @@ impl CudaModel {
     ) -> Result<Vec<u32>, Refusal> {
         self.check_append(sequence, token, count.saturating_sub(1))?;
         if self.decoder.is_none() && self.overlap.is_none() {
-            let mut ids = self.greedy_together(&[Step { sequence, token }], count, ends)?;
-            return Ok(ids.pop().unwrap_or_default());
+            let run = Greedy { sequence, token, count, ends };
+            return Ok(self.greedy_together(&[run], &Cancel::default())?.pop().unwrap_or_default());
         }
         let mut ids: Vec<u32> = Vec::with_capacity(count);
         let mut logits = vec![0.0; self.config.vocab];
@@ -169,57 +172,6 @@ impl CudaModel {
         Ok(ids)
     }
 
-    /// Appends a token to each sequence, and then again and again the greatest logit's id of its own: up to `count` new ids
-    /// each, the last of which is not yet appended. Nothing follows an id of `ends`.
-    ///
-    /// # Errors
-    /// `request_invalid`, `context_full` before any work; `non_finite_logits`, `device_timeout`, `device_failed`.
-    pub fn greedy_together(
-        &mut self,
-        steps: &[Step],
-        count: usize,
-        ends: &[u32],
-    ) -> Result<Vec<Vec<u32>>, Refusal> {
-        let mut checks = Checks::new(self.config.vocab);
-        checks.steps(steps, |sequence| self.held(sequence), count.saturating_sub(1));
-        checks.finish()?;
-        let mut ids = vec![Vec::with_capacity(count); steps.len()];
-        loop {
-            let open = |ids: &Vec<u32>| ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id));
-            let live: Vec<usize> =
-                (0..steps.len()).filter(|i| open(&ids[*i])).take(self.rows.most()).collect();
-            let Some(most) = live.iter().map(|i| count - ids[*i].len()).min() else { return Ok(ids) };
-            let now: Vec<Step> = live
-                .iter()
-                .map(|i| Step { token: ids[*i].last().copied().unwrap_or(steps[*i].token), ..steps[*i] })
-                .collect();
-            for (i, new) in live.into_iter().zip(self.choose(&now, most)?) {
-                let end = new.iter().position(|id| ends.contains(id)).map_or(new.len(), |at| at + 1);
-                if let Some(state) = self.sequences.get_mut(&steps[i].sequence) {
-                    state.len += end;
-                }
-                ids[i].extend_from_slice(&new[..end]);
-            }
-        }
-    }
-
-    /// One or more greedy steps of several sequences, whose lengths stay: as many ids for each.
-    fn choose(&mut self, steps: &[Step], most: usize) -> Result<Vec<Vec<u32>>, Refusal> {
-        let (tokens, at) = self.rows_of(steps);
-        let Self { rows, device, config, weights, rope, .. } = self;
-        let common = Common { device, config, weights, rope: rope.address() };
-        if let Some(ids) = rows.greedy(common, &at, &tokens, most)? {
-            return match ids.iter().position(|row| row.contains(&u32::MAX)) {
-                Some(row) => Err(not_finite(steps[row].sequence)),
-                None => Ok(ids),
-            };
-        }
-        let mut logits = vec![0.0; steps.len() * config.vocab];
-        rows.step(common, &at, &tokens, &mut logits)?;
-        let rows = logits.chunks(config.vocab).zip(steps);
-        rows.map(|(row, step)| Ok(vec![greatest(row, step.sequence)?])).collect()
-    }
-
     /// Tokens of steps, and where they go.
     fn rows_of(&self, steps: &[Step]) -> (Vec<u32>, Vec<Row>) {
         let row =
@@ -267,7 +219,7 @@ impl CudaModel {
     /// Everything that is wrong with one step each and the room for its logits.
     fn check_logits(&self, steps: &[Step], logits: &[f32]) -> Result<(), Refusal> {
         let mut checks = Checks::new(self.config.vocab);
-        checks.steps(steps, |sequence| self.held(sequence), 0);
+        checks.steps(steps, |sequence| self.held(sequence));
         checks.step_logits(logits.len(), steps.len());
         checks.finish()
     }
@@ -287,19 +239,6 @@ impl CudaModel {
         }
         Ok(())
     }
-}
-
-/// The lowest id among those with the greatest logit.
-fn greatest(logits: &[f32], sequence: Sequence) -> Result<u32, Refusal> {
-    if !logits.iter().all(|v| v.is_finite()) {
-        return Err(not_finite(sequence));
-    }
-    Ok(logits.iter().enumerate().fold(0, |best, (i, v)| if *v > logits[best] { i } else { best }) as u32)
-}
-
-fn not_finite(sequence: Sequence) -> Refusal {
-    let what = format!("logits of sequence {}", sequence.0);
-    Refusal::new(Code::NonFiniteLogits, what, "finite numbers", "one that is infinite or not a number")
 }
 
 impl Resident for CudaModel {
@@ -441,6 +380,14 @@ impl Resident for CudaModel {
         }
         self.check_append(sequence, token, count - 1)?;
         self.persistent(sequence, token, count.min(STEPS), ends, None)
+    }
+
+    fn greedy_together(&mut self, runs: &[Greedy<'_>], cancel: &Cancel) -> Result<Vec<Vec<u32>>, Refusal> {
+        self.greedy_runs(runs, cancel)
+    }
+
+    fn greedy_window(&self) -> usize {
+        self.rows.window()
     }
 
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {

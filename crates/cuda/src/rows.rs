@@ -16,6 +16,9 @@ use crate::stages::{LOGIT_ROWS, Pass, Row, Stages};
 use crate::together::{Run, STEPS, Together};
 use crate::weights::Weights;
 
+/// Greedy steps at once: what both ways of decoding several sequences keep ids of.
+const MOST_STEPS: usize = if WINDOW < STEPS { WINDOW } else { STEPS };
+
 /// What takes prompts and batches.
 pub(crate) enum Rows {
     Hopper(Box<Hopper>),
@@ -186,6 +189,14 @@ impl Rows {
         }
     }
 
+    /// Steps that [`greedy`](Self::greedy) takes at once, at most.
+    pub(crate) fn window(&self) -> usize {
+        match self {
+            Self::Hopper(_) => MOST_STEPS,
+            Self::Staged(_) => 1,
+        }
+    }
+
     /// Up to `steps` steps whose tokens are the greatest logits' ids: those ids, of each row in turn, [`u32::MAX`] for one with
     /// logits that are not all numbers; none where only one step at a time is possible.
     pub(crate) fn greedy(
@@ -197,7 +208,7 @@ impl Rows {
     ) -> Result<Option<Vec<Vec<u32>>>, Refusal> {
         let Self::Hopper(hopper) = self else { return Ok(None) };
         let Hopper { batch, together, maps, .. } = hopper.as_mut();
-        let steps = steps.min(WINDOW).min(STEPS);
+        let steps = steps.min(MOST_STEPS);
         if let Some(together) = together {
             let run = Run { rows, tokens, steps, rope: common.rope };
             return together.run(common.device, common.config, common.weights, &run, None).map(Some);

@@ -9,7 +9,9 @@
 
 mod common;
 
-use common::{argmax, compare_kv, fixture, ids, prefill_all, present, resident, seeded, wide};
+use common::{
+    argmax, compare_kv, fixture, greedy_together, ids, prefill_all, present, resident, seeded, wide,
+};
 use tilewright_backend::{Cancel, Kernels, KvFormat, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::{Preset, small};
@@ -245,7 +247,7 @@ fn ids_chosen_on_the_gpu_are_those_of_the_greatest_logits() {
         lengths.map(|length| Step { sequence: prompt(model, &ids[..length], 460).0, token: 7 })
     };
     let (fast, slow) = (start(&mut model), start(&mut model));
-    let chosen = model.greedy_together(&fast, count, &[]).unwrap();
+    let chosen = greedy_together(&mut model, &fast, count, &[]).unwrap();
     let mut steps = slow;
     let mut logits = vec![f32::NAN; 3 * vocab];
     let mut greatest = vec![Vec::new(); 3];
@@ -260,7 +262,7 @@ fn ids_chosen_on_the_gpu_are_those_of_the_greatest_logits() {
     // Up to an id that ends one of them, then the others on.
     let again = start(&mut model);
     let end = chosen[1][20];
-    let ended = model.greedy_together(&again, count, &[end]).unwrap();
+    let ended = greedy_together(&mut model, &again, count, &[end]).unwrap();
     for (row, (ids, all)) in ended.iter().zip(&chosen).enumerate() {
         let until = all.iter().position(|id| *id == end).map_or(count, |at| at + 1);
         assert_eq!(ids[..], all[..until], "row {row}");

@@ -12,8 +12,8 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{ids, present, resident, seeded};
-use tilewright_backend::{Cancel, Kernels, LogitSink, Resident, Step};
+use common::{argmax, greedy_together, ids, present, resident, seeded};
+use tilewright_backend::{Cancel, Greedy, Kernels, LogitSink, Resident, Step};
 use tilewright_cuda::{CudaModel, CudaOptions};
 use tilewright_gate::seeded::Preset;
 use tilewright_model::{Checkpoint, Code, Config};
@@ -53,20 +53,99 @@ fn a_worker_that_stays_away_is_a_named_error_and_the_next_steps_are_right() {
     for count in [3, 16, 32] {
         let steps = start(&mut model, count);
         let lengths: Vec<usize> = steps.iter().map(|s| model.len(s.sequence)).collect();
-        let want = model.greedy_together(&steps, 40, &[]).unwrap();
+        let want = greedy_together(&mut model, &steps, 40, &[]).unwrap();
         for worker in [0, 77, 127] {
             let back = |model: &mut CudaModel| {
                 steps.iter().zip(&lengths).for_each(|(s, len)| model.truncate(s.sequence, *len));
             };
             back(&mut model);
             model.inject_fault(Some((worker, Duration::from_millis(50))));
-            let refusal = model.greedy_together(&steps, 40, &[]).unwrap_err();
+            let refusal = greedy_together(&mut model, &steps, 40, &[]).unwrap_err();
             assert_eq!(refusal.code(), Code::DeviceTimeout, "{refusal}");
+            assert!(steps.iter().zip(&lengths).all(|(s, len)| model.len(s.sequence) == *len));
             model.inject_fault(None);
-            back(&mut model);
-            assert_eq!(model.greedy_together(&steps, 40, &[]).unwrap(), want, "after the fault");
+            assert_eq!(greedy_together(&mut model, &steps, 40, &[]).unwrap(), want, "after the fault");
         }
         steps.iter().for_each(|s| model.release(s.sequence));
+    }
+}
+
+/// The kernels that several sequences may be decoded by: one for many steps, some a step, one a stage.
+const WAYS: [(bool, bool); 3] = [(true, true), (false, true), (false, false)];
+
+fn way((persistent, hopper): (bool, bool)) -> CudaOptions {
+    CudaOptions { persistent: Some(persistent), hopper: Some(hopper), ..CudaOptions::default() }
+}
+
+#[test]
+fn greedy_steps_of_several_are_the_single_steps_of_each_whatever_ends_them() {
+    if !present() {
+        return;
+    }
+    let (_folder, checkpoint) = seeded(&config(), 75);
+    let most = 24;
+    for way in WAYS.map(way) {
+        let mut model = resident(&checkpoint, &way);
+        let (vocab, layers) = (model.config().vocab, model.config().layers);
+        for count in [1, 3, 17, 33] {
+            let (fast, slow) = (start(&mut model, count), start(&mut model, count));
+            let before: Vec<usize> = fast.iter().map(|s| model.len(s.sequence)).collect();
+            let (mut steps, mut singly) = (slow.clone(), vec![Vec::new(); count]);
+            let mut logits = vec![f32::NAN; count * vocab];
+            for _ in 0..most {
+                model.decode_together(&steps, &mut logits).unwrap();
+                for ((step, ids), row) in steps.iter_mut().zip(&mut singly).zip(logits.chunks(vocab)) {
+                    step.token = argmax(row);
+                    ids.push(step.token);
+                }
+            }
+            // Every third ends at an id that it comes to choose, the others each at a number of ids of its own.
+            let ends: Vec<Vec<u32>> = (0..count)
+                .map(|row| if row % 3 == 0 { vec![singly[row][row % most]] } else { Vec::new() })
+                .collect();
+            let runs: Vec<Greedy<'_>> = fast
+                .iter()
+                .enumerate()
+                .map(|(row, s)| Greedy {
+                    sequence: s.sequence,
+                    token: s.token,
+                    count: most - row % 7,
+                    ends: &ends[row],
+                })
+                .collect();
+            let chosen = model.greedy_together(&runs, &Cancel::default()).unwrap();
+            for (row, run) in runs.iter().enumerate() {
+                let want = &singly[row][..run.until_end(&singly[row][..run.count])];
+                assert_eq!(chosen[row], want, "row {row} of {count}, {}", model.plan().kernels);
+                let len = before[row] + want.len();
+                assert_eq!(model.len(run.sequence), len);
+                model.truncate(slow[row].sequence, len);
+                for layer in 0..layers {
+                    let held = |s| model.copy_kv_from(s, layer, before[row]);
+                    assert!(held(run.sequence) == held(slow[row].sequence), "layer {layer} of row {row}");
+                }
+            }
+            fast.iter().chain(&slow).for_each(|s| model.release(s.sequence));
+        }
+    }
+}
+
+#[test]
+fn cancelled_greedy_steps_append_nothing() {
+    if !present() {
+        return;
+    }
+    let (_folder, checkpoint) = seeded(&config(), 76);
+    for way in WAYS.map(way) {
+        let mut model = resident(&checkpoint, &way);
+        let steps = start(&mut model, 5);
+        let before: Vec<usize> = steps.iter().map(|s| model.len(s.sequence)).collect();
+        let run = |s: &Step| Greedy { sequence: s.sequence, token: s.token, count: 40, ends: &[] };
+        let runs: Vec<Greedy<'_>> = steps.iter().map(run).collect();
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert_eq!(model.greedy_together(&runs, &cancel).unwrap_err().code(), Code::Cancelled);
+        assert!(steps.iter().zip(&before).all(|(s, len)| model.len(s.sequence) == *len));
     }
 }
 
@@ -79,14 +158,14 @@ fn hundreds_of_steps_repeat_whatever_is_beside_them() {
     let mut model = resident(&checkpoint, &options());
     let count = 32;
     let steps = start(&mut model, count);
-    let want = model.greedy_together(&steps, 90, &[]).unwrap();
+    let want = greedy_together(&mut model, &steps, 90, &[]).unwrap();
     // In groups of other sizes, so that other kernels serve and other rows are beside.
     for size in [5, 9, 16, 31] {
         let again = start(&mut model, count);
         for (group, want) in again.chunks(size).zip(want.chunks(size)) {
             // One row alone is decoded by another kernel, whose sums differ in order.
             if group.len() > 1 {
-                assert_eq!(model.greedy_together(group, 90, &[]).unwrap(), want, "groups of {size}");
+                assert_eq!(greedy_together(&mut model, group, 90, &[]).unwrap(), want, "groups of {size}");
             }
         }
         again.iter().for_each(|s| model.release(s.sequence));
@@ -118,18 +197,18 @@ fn logits_that_are_no_numbers_are_refused_by_name_however_tokens_are_decoded() {
     let (folder, _) = seeded(&config(), 73);
     blow_up(folder.path(), "model.norm.weight");
     let checkpoint = Checkpoint::open(folder.path()).unwrap();
-    for (persistent, hopper) in [(true, true), (false, true), (false, false)] {
-        let options =
-            CudaOptions { persistent: Some(persistent), hopper: Some(hopper), ..CudaOptions::default() };
-        let mut model = resident(&checkpoint, &options);
+    for (persistent, hopper) in WAYS {
+        let mut model = resident(&checkpoint, &way((persistent, hopper)));
         let steps = start(&mut model, 9);
+        let before: Vec<usize> = steps.iter().map(|s| model.len(s.sequence)).collect();
         for count in [1, 2, 9] {
-            let refusal = model.greedy_together(&steps[..count], 20, &[]).unwrap_err();
+            let refusal = greedy_together(&mut model, &steps[..count], 20, &[]).unwrap_err();
             assert_eq!(
                 refusal.code(),
                 Code::NonFiniteLogits,
                 "{count} rows, {persistent} {hopper}: {refusal}"
             );
+            assert!(steps.iter().zip(&before).all(|(s, len)| model.len(s.sequence) == *len));
         }
         let refusal = model.run(steps[8].sequence, 5, 20, &[]).unwrap_err();
         assert_eq!(refusal.code(), Code::NonFiniteLogits, "{persistent} {hopper}: {refusal}");

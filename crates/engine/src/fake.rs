@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use tilewright_backend::{
-    Cancel, DeviceKind, Kernels, KvFormat, LogitSink, Paging, Plan, Resident, Sequence, Step,
+    Cancel, DeviceKind, Greedy, Kernels, KvFormat, LogitSink, Paging, Plan, Resident, Sequence, Step, greedy,
 };
 use tilewright_model::{
     Checkpoint, Code, Config, Family, GenerationConfig, Refusal, Rope, RopeScaling, StopSet, StopSource,
@@ -32,6 +32,8 @@ pub(crate) struct Watch {
     pub(crate) cancel_in_prefill: Arc<Mutex<Option<usize>>>,
     /// Whether the device chooses tokens by itself, and what it was asked for each time.
     pub(crate) runs: Arc<Mutex<Option<Vec<usize>>>>,
+    /// Ids asked for of each sequence, in each call that chooses for several.
+    pub(crate) windows: Arc<Mutex<Vec<Vec<usize>>>>,
 }
 
 impl Watch {
@@ -41,6 +43,10 @@ impl Watch {
 
     pub(crate) fn decodes(&self) -> usize {
         self.decodes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn windows(&self) -> Vec<Vec<usize>> {
+        self.windows.lock().unwrap().clone()
     }
 
     pub(crate) fn prefills(&self) -> Vec<Vec<u32>> {
@@ -55,6 +61,8 @@ pub(crate) struct Kind {
     pub(crate) pages: bool,
     /// Whether ids appended one by one give other logits than those of a prompt: its script sees them [`OTHER`] higher.
     pub(crate) two_paths: bool,
+    /// Steps of several sequences that it takes by itself; 0 as 1.
+    pub(crate) window: usize,
 }
 
 /// See [`Kind::two_paths`].
@@ -114,7 +122,16 @@ pub(crate) fn engine_with_text(
     rows: usize,
     script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
 ) -> (Engine, Watch) {
-    build(Some(tokenizer()), rows, &[END], Kind::default(), script)
+    engine_with_text_of(Kind::default(), rows, script)
+}
+
+/// The same over another kind of device.
+pub(crate) fn engine_with_text_of(
+    kind: Kind,
+    rows: usize,
+    script: impl Fn(&[u32]) -> Vec<f32> + Send + Sync + 'static,
+) -> (Engine, Watch) {
+    build(Some(tokenizer()), rows, &[END], kind, script)
 }
 
 /// The end of a turn in the tokenizer of the story model.
@@ -315,6 +332,27 @@ impl Resident for Fake {
             ids.push(token);
         }
         Ok(ids)
+    }
+
+    fn greedy_window(&self) -> usize {
+        self.kind.window.max(1)
+    }
+
+    fn greedy_together(&mut self, runs: &[Greedy<'_>], _: &Cancel) -> Result<Vec<Vec<u32>>, Refusal> {
+        self.watch.windows.lock().unwrap().push(runs.iter().map(|run| run.count).collect());
+        let script = Arc::clone(&self.script);
+        let other = if self.kind.two_paths { OTHER } else { 0 };
+        greedy::all_or_nothing(self, runs, |fake| {
+            let one = |run: &Greedy<'_>| {
+                fake.check_room(run.sequence, run.count)?;
+                let mut ids = Vec::new();
+                while let Some(Step { sequence, token }) = run.next(&ids) {
+                    ids.push(greedy::greatest(&script(fake.append(sequence, &[token + other])), sequence)?);
+                }
+                Ok(ids)
+            };
+            runs.iter().map(one).collect()
+        })
     }
 
     fn copy_kv(&self, _: Sequence, _: usize) -> (Vec<f32>, Vec<f32>) {

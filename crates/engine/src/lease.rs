@@ -1,6 +1,6 @@
 //! A sequence on the device for as long as somebody holds it.
 
-use tilewright_backend::{Cancel, LogitSink, Sequence, Step};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Sequence, Step};
 use tilewright_model::Refusal;
 
 use crate::Engine;
@@ -28,6 +28,11 @@ impl Lease {
     /// This sequence's part in a step of several.
     pub(crate) fn step(&self, token: u32) -> Step {
         Step { sequence: self.sequence, token }
+    }
+
+    /// This sequence's part in greedy steps of several.
+    pub(crate) fn run<'a>(&self, token: u32, count: usize, ends: &'a [u32]) -> Greedy<'a> {
+        Greedy { sequence: self.sequence, token, count, ends }
     }
 
     /// Appends `tokens` and gives each one's hidden state: [`Resident::hidden`](tilewright_backend::Resident::hidden).

@@ -4,6 +4,8 @@
 //! prompt, and decodes a token of every running reply in one sweep over the weights. A [`Session`] is one reply, opened
 //! at any time and closed at any time; closing, dropping or cancelling it takes effect within a step, in a prompt too.
 //!
+//! - On a device that chooses ids by itself some steps are one call, as long as every running reply is plain and greedy and
+//!   no prompt and no other work is in between. What comes meanwhile waits for that call; ids past a reply's end are forgotten.
 //! - A reply's ids do not depend on its company, on when it came or on what was reused: rows do not see each other, and
 //!   sampling is a function of the reply alone.
 //! - Prompts take turns, and between two decode steps at most one chunk of one prompt is taken in.

@@ -78,17 +78,51 @@ proptest! {
     }
 }
 
-/// On an NVIDIA GPU, where there is one: alone means alone in a scheduler, whose path serves one sequence as it serves many.
-#[test]
-fn replies_on_a_gpu_are_those_they_are_alone() {
+/// The story model on an NVIDIA GPU, where there is one.
+fn engine_on_a_gpu() -> Option<Engine> {
     let options = OpenOptions { device: DeviceRequest::Cuda(0), cache: Cache::Off, ..OpenOptions::default() };
-    let engine = match Engine::open(Source::Embedded, &options, &mut |_| ()) {
-        Ok(engine) => engine,
-        Err(refusal) => {
-            println!("skipped: {refusal}");
-            return;
+    let engine = Engine::open(Source::Embedded, &options, &mut |_| ());
+    engine.inspect_err(|refusal| println!("skipped: {refusal}")).ok()
+}
+
+/// Ids that the GPU chooses by itself, some steps in a call, are those that the host chooses from its logits.
+#[test]
+fn greedy_replies_on_a_gpu_are_those_whose_logits_the_host_sees() {
+    let Some(engine) = engine_on_a_gpu() else { return };
+    let start = || {
+        let options = SchedulerOptions { parallel: 32, reuse: false, ..SchedulerOptions::default() };
+        Scheduler::start(&engine, options).unwrap()
+    };
+    let request = |which: usize, logprobs| {
+        let stop = if which % 4 == 1 { vec![" a ".to_owned()] } else { Vec::new() };
+        let max_tokens = Some(20 + which);
+        Request {
+            max_tokens,
+            logprobs,
+            stop,
+            ignore_eos: which.is_multiple_of(2),
+            ..request(&engine, which, None)
         }
     };
+    let replies = |logprobs| {
+        let scheduler = start();
+        let sessions: Vec<_> =
+            (0..40).map(|which| scheduler.open(request(which, logprobs)).unwrap()).collect();
+        let replies: Vec<_> = sessions.into_iter().map(|session| session.reply().unwrap()).collect();
+        (replies, scheduler.load())
+    };
+    let (chosen, seen) = (replies(None), replies(Some(0)));
+    for (which, (chosen, seen)) in chosen.0.iter().zip(&seen.0).enumerate() {
+        assert_eq!((&chosen.ids, &chosen.text), (&seen.ids, &seen.text), "{which}");
+        assert_eq!(chosen.done.reason, seen.done.reason, "{which}");
+    }
+    println!("{}: {:?}", engine.plan().kernels, chosen.1);
+}
+
+/// Alone means alone in a scheduler, whose path serves one sequence as it serves many.
+#[test]
+fn replies_on_a_gpu_are_those_they_are_alone() {
+    let Some(engine) = engine_on_a_gpu() else { return };
     let start = |parallel, reuse| {
         let options = SchedulerOptions { parallel, reuse, ..SchedulerOptions::default() };
         Scheduler::start(&engine, options).unwrap()

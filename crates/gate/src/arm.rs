@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence};
 use tilewright_model::Refusal;
 
 use crate::report::Workload;
@@ -95,34 +95,43 @@ impl Ours {
         Ok((sequences, first))
     }
 
-    /// `steps` tokens after `ids`, each the greatest logit after the one before.
+    /// `steps` tokens after `ids`, each the greatest logit after the one before; on a device that chooses by itself, chosen there.
     fn steps(
         &mut self,
         sequences: &[Sequence],
         ids: &mut [Vec<u32>],
-        mut tokens: Vec<u32>,
+        tokens: &[u32],
         steps: usize,
     ) -> Result<(), Refusal> {
-        let vocab = self.model.config().vocab;
-        let mut logits = vec![0.0; sequences.len() * vocab];
+        if let ([sequence], [token], [ids]) = (sequences, tokens, &mut *ids) {
+            return self.steps_alone(*sequence, ids, *token, steps);
+        }
+        let run = |(&sequence, &token)| Greedy { sequence, token, count: steps, ends: &[] };
+        let runs: Vec<Greedy<'_>> = sequences.iter().zip(tokens).map(run).collect();
+        let found = self.model.greedy_together(&runs, &Cancel::default())?;
+        ids.iter_mut().zip(found).for_each(|(ids, found)| ids.extend(found));
+        Ok(())
+    }
+
+    /// The same for one sequence, which may have a path of its own.
+    fn steps_alone(
+        &mut self,
+        sequence: Sequence,
+        ids: &mut Vec<u32>,
+        mut token: u32,
+        steps: usize,
+    ) -> Result<(), Refusal> {
+        let mut logits = vec![0.0; self.model.config().vocab];
         let mut done = 0;
         while done < steps {
-            // A device that chooses by itself does so for one sequence.
-            if let [sequence] = sequences {
-                let found = self.model.greedy(*sequence, tokens[0], steps - done, &[])?;
-                if let Some(&last) = found.last() {
-                    done += found.len();
-                    ids[0].extend(&found);
-                    tokens[0] = last;
-                    continue;
-                }
+            let mut found = self.model.greedy(sequence, token, steps - done, &[])?;
+            if found.is_empty() {
+                step(&mut *self.model, &[sequence], &[token], &mut logits)?;
+                found.push(greatest(&logits));
             }
-            step(&mut *self.model, sequences, &tokens, &mut logits)?;
-            for ((row, token), ids) in logits.chunks_exact(vocab).zip(&mut tokens).zip(ids.iter_mut()) {
-                *token = greatest(row);
-                ids.push(*token);
-            }
-            done += 1;
+            done += found.len();
+            token = found.last().copied().unwrap_or(token);
+            ids.extend(found);
         }
         Ok(())
     }
@@ -153,7 +162,7 @@ impl Runner for Ours {
         };
         if workload.steps > 0 {
             let start = Instant::now();
-            self.steps(&sequences, &mut run.ids, tokens, workload.steps)?;
+            self.steps(&sequences, &mut run.ids, &tokens, workload.steps)?;
             run.decode = Some(start.elapsed());
         }
         if self.held.is_none() {

@@ -1,6 +1,6 @@
 //! A small model, a run of the benchmark over it, and a device that can be made wrong.
 
-use tilewright_backend::{Cancel, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Plan, Resident, Sequence, Step, greedy};
 use tilewright_cpu::CpuOptions;
 use tilewright_model::{Checkpoint, Config, Family, Refusal, WeightFormat};
 
@@ -113,6 +113,8 @@ pub(crate) enum Fault {
     Value,
     /// After so many calls, the token chosen.
     LaterToken(usize),
+    /// A token that it chooses by itself for one of several sequences.
+    ChosenTogether,
 }
 
 struct Faulty {
@@ -179,6 +181,16 @@ impl Resident for Faulty {
         self.model.decode(steps, logits)?;
         self.spoil(logits);
         Ok(())
+    }
+
+    fn greedy_together(&mut self, runs: &[Greedy<'_>], cancel: &Cancel) -> Result<Vec<Vec<u32>>, Refusal> {
+        let mut ids = greedy::by_logits(self, runs, cancel)?;
+        if self.fault == Fault::ChosenTogether
+            && let Some(id) = ids.last_mut().and_then(|ids| ids.last_mut())
+        {
+            *id ^= 1;
+        }
+        Ok(ids)
     }
 
     fn copy_kv(&self, sequence: Sequence, layer: usize) -> (Vec<f32>, Vec<f32>) {

@@ -1,4 +1,7 @@
-//! The gate: what is about to be timed, compared with the float64 reference by the same calls that will be timed.
+//! The gate: what is about to be timed, compared with the float64 reference.
+//!
+//! Prompts and steps go by the paths that will be timed. Where the device then chooses ids by itself, for many steps in a
+//! call, they must be those of the logits compared here.
 //!
 //! The reference shares no arithmetic with a device. Of int8 and int4 weights it takes the rounded values as they are
 //! held, since rounding weights is what those formats are; everything after that is its own.

@@ -53,7 +53,7 @@ impl<D: Device> Resident for Session<D> {
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         self.checked()?;
         let mut checks = Checks::new(self.config().vocab);
-        checks.steps(steps, |sequence| self.held(sequence), 0);
+        checks.steps(steps, |sequence| self.held(sequence));
         checks.step_logits(logits.len(), steps.len());
         checks.finish()?;
         steps.iter().try_for_each(|step| self.fits_plan(step.sequence))?;

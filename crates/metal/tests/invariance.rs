@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{compare_state, fixture, open, prefill, reference, shim, some_ids};
+use common::{argmax, compare_state, fixture, open, prefill, reference, shim, some_ids};
 use tilewright_backend::execution::{Attention, Gemm};
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence, Step};
 use tilewright_metal::{MetalOptions, Session, ShimDevice};
 use tilewright_model::tolerance::Tolerance;
 use tilewright_model::{Code, WeightFormat};
@@ -146,6 +146,42 @@ fn as_many_sequences_as_a_step_may_have_get_the_bits_they_get_alone() {
             assert!(got == alone[n], "{n} of {count}");
         }
         together.into_iter().for_each(|sequence| model.release(sequence));
+    }
+}
+
+#[test]
+fn greedy_steps_of_several_are_the_single_steps_of_each() {
+    for attention in [Attention::Off, Attention::ParametricNativeDecode] {
+        let Some(mut model) = tiny(attention, 64) else { return };
+        let vocab = model.config().vocab;
+        let ids = some_ids(vocab, 40);
+        let lengths = [5, 11, 23];
+        let start = |model: &mut Session<ShimDevice>| lengths.map(|n| prefill(model, &ids[..n]).0);
+        let (alone, together) = (start(&mut model), start(&mut model));
+        let singly = alone.map(|sequence| {
+            let (mut token, mut logits) = (3, vec![0.0; vocab]);
+            (0..6)
+                .map(|_| {
+                    model.decode(&[Step { sequence, token }], &mut logits).unwrap();
+                    token = argmax(&logits);
+                    token
+                })
+                .collect::<Vec<u32>>()
+        });
+        let ends = [singly[0][2]];
+        let [first, second, third] =
+            together.map(|sequence| Greedy { sequence, token: 3, count: 6, ends: &[] });
+        let runs = [Greedy { ends: &ends, ..first }, Greedy { count: 4, ..second }, third];
+        let chosen = model.greedy_together(&runs, &Cancel::default()).unwrap();
+        for (n, chosen) in chosen.iter().enumerate() {
+            assert_eq!(
+                chosen[..],
+                singly[n][..runs[n].until_end(&singly[n][..runs[n].count])],
+                "{attention}: {n}"
+            );
+            model.truncate(alone[n], lengths[n] + chosen.len());
+            assert!(bits(&model, together[n], &[]) == bits(&model, alone[n], &[]), "{attention}: {n}");
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod fixtures;
 
 use std::path::{Path, PathBuf};
 
-use tilewright_backend::{Cancel, LogitSink, Resident, Sequence};
+use tilewright_backend::{Cancel, Greedy, LogitSink, Resident, Sequence, Step};
 use tilewright_cuda::{Compiler, CudaModel, CudaOptions, find, open_model};
 use tilewright_model::reference::Reference;
 use tilewright_model::tolerance::{Tolerance, compare};
@@ -69,6 +69,17 @@ pub(crate) fn rounded(checkpoint: &Checkpoint) -> Reference {
         })
     });
     Reference::from_parts(checkpoint.config().clone(), parameters.unwrap())
+}
+
+/// As many greedy steps of each sequence, after the token of its step.
+pub(crate) fn greedy_together(
+    model: &mut CudaModel,
+    steps: &[Step],
+    count: usize,
+    ends: &[u32],
+) -> Result<Vec<Vec<u32>>, Refusal> {
+    let run = |step: &Step| Greedy { sequence: step.sequence, token: step.token, count, ends };
+    model.greedy_together(&steps.iter().map(run).collect::<Vec<_>>(), &Cancel::default())
 }
 
 /// The lowest id among those with the largest logit.

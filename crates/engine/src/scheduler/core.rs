@@ -1,5 +1,7 @@
 //! What one step does. No thread and no clock: whoever calls [`Core::step`] decides when.
 
+pub(super) mod window;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -28,6 +30,10 @@ pub(super) struct Core {
     /// Whether the prompt with the least left goes next, and not the one that came first.
     shortest: bool,
     came: u64,
+    /// Steps that the device can take in one call.
+    window: usize,
+    /// Steps for which logits are looked at whatever the replies ask for.
+    by_logits: usize,
     logits: Vec<f32>,
     load: Load,
 }
@@ -52,6 +58,8 @@ impl Core {
             tasks: VecDeque::new(),
             shortest: false,
             came: 0,
+            window: engine.resident().greedy_window(),
+            by_logits: 0,
             logits: Vec::new(),
             load: Load { kv_limit: budget.limit(), ..Load::default() },
         }
@@ -87,7 +95,8 @@ impl Core {
         }
     }
 
-    /// One step: ends what was cancelled, admits what fits, takes in one chunk, decodes one token of each.
+    /// One step: ends what was cancelled, admits what fits, takes in one chunk, decodes one token of each, or some where
+    /// nothing waits for the host.
     pub(super) fn step(&mut self) {
         self.end_cancelled();
         self.admit();
@@ -372,6 +381,11 @@ impl Core {
 
     /// A token of every reply that has its prompt taken in, in one sweep.
     fn decode(&mut self) {
+        let steps = self.window();
+        if steps > 1 && self.decode_window(steps) {
+            return;
+        }
+        self.by_logits = self.by_logits.saturating_sub(1);
         let one_path = self.one_path;
         let decoding = |running: &&Running| running.decodes(one_path);
         while !self.can_grow(self.running.iter().filter(decoding).map(|r| (r.held, r.held + 1))) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tilewright_model::Refusal;
 
@@ -65,6 +66,15 @@ impl Job {
         good
     }
 
+    /// Takes the token after all ids, which the device chose.
+    fn take(&mut self, id: u32) {
+        match self.draft.take(id) {
+            Ok(()) => self.ids.push(id),
+            Err(refusal) => self.fail(refusal),
+        }
+        self.tell();
+    }
+
     /// Hands over what is ready.
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.draft.pop() {
@@ -101,6 +111,25 @@ impl Running {
     /// Ids to take in before the next token can be picked.
     pub(super) fn todo(&self) -> &[u32] {
         &self.job.ids[self.held..]
+    }
+
+    /// Takes ids that the device chose one after another, up to the reply's end. The sequence has become longer by
+    /// `computed`; of that it keeps what was taken. How many were.
+    pub(super) fn take(&mut self, ids: &[u32], computed: usize, time: Duration) -> usize {
+        let (held, known) = (self.held, self.job.ids.len());
+        self.job.draft.timings.decode += time;
+        for &id in ids {
+            if self.job.draft.ended() || self.job.draft.cancel().is_cancelled() {
+                break;
+            }
+            self.held += 1;
+            self.job.draft.timings.decoded += 1;
+            self.job.take(id);
+        }
+        if self.held < held + computed {
+            self.lease.truncate(self.held);
+        }
+        self.job.ids.len() - known
     }
 
     /// Whether the next thing to do is a decode step: one id is left, and `any` such will do or it is of the reply.

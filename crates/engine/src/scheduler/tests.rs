@@ -1,6 +1,8 @@
 //! Random arrivals, cancels and disconnects over a device whose logits depend on every id held: whoever got another's
 //! position, a wrong prefix or a lost token would get other ids.
 
+mod window;
+
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
@@ -32,6 +34,8 @@ struct Script {
     max_tokens: usize,
     /// `None`: greedy.
     seed: Option<u64>,
+    /// An id that ends it.
+    stop: Option<u32>,
     /// After so many events nobody listens any more.
     leaves: Option<usize>,
     /// So many steps later it is cancelled.
@@ -42,7 +46,8 @@ impl Script {
     fn request(&self) -> Request {
         let temperature = Some(if self.seed.is_some() { 1.0 } else { 0.0 });
         let sampling = Sampling { temperature, seed: self.seed, ..Sampling::default() };
-        Request { max_tokens: Some(self.max_tokens), sampling, ..Request::new(self.prompt.clone()) }
+        let stop_ids = self.stop.into_iter().collect();
+        Request { max_tokens: Some(self.max_tokens), sampling, stop_ids, ..Request::new(self.prompt.clone()) }
     }
 }
 
@@ -57,15 +62,17 @@ fn scripts() -> impl Strategy<Value = Vec<Script>> {
         0_usize..60,
         prompt,
         1_usize..20,
-        prop::option::of(0_u64..5),
+        prop::option::weighted(0.3, 0_u64..5),
+        prop::option::of(0..VOCAB as u32),
         prop::option::weighted(0.2, 0_usize..12),
         prop::option::weighted(0.2, 0_usize..20),
     );
-    let one = one.prop_map(|(at, prompt, max_tokens, seed, leaves, cancelled)| Script {
+    let one = one.prop_map(|(at, prompt, max_tokens, seed, stop, leaves, cancelled)| Script {
         at,
         prompt,
         max_tokens,
         seed,
+        stop,
         leaves,
         cancelled,
     });
@@ -176,9 +183,10 @@ proptest! {
         options in options(),
         pages in any::<bool>(),
         two_paths in any::<bool>(),
+        window in 0_usize..12,
     ) {
         // A device of two paths has no pages: nothing is taken in again there that was decoded.
-        let kind = Kind { pages: pages && !two_paths, two_paths };
+        let kind = Kind { pages: pages && !two_paths, two_paths, window };
         let kv_bytes = options.kv_bytes.filter(|_| kind.pages);
         let options = SchedulerOptions { kv_bytes, ..options };
         let (engine, watch) = fake::engine_of(kind, VOCAB, mixing);
@@ -188,10 +196,10 @@ proptest! {
 }
 
 fn script(at: usize, prompt: &[u32], max_tokens: usize) -> Script {
-    Script { at, prompt: prompt.to_vec(), max_tokens, seed: None, leaves: None, cancelled: None }
+    Script { at, prompt: prompt.to_vec(), max_tokens, seed: None, stop: None, leaves: None, cancelled: None }
 }
 
-const PAGED: Kind = Kind { pages: true, two_paths: false };
+const PAGED: Kind = Kind { pages: true, two_paths: false, window: 0 };
 
 #[test]
 fn one_sweep_serves_every_running_reply() {
@@ -245,7 +253,7 @@ fn a_prompt_that_begins_like_another_takes_in_only_the_rest() {
 #[test]
 fn a_reply_is_reused_only_where_it_has_the_bits_of_a_prompt() {
     for (two_paths, cached) in [(false, 14), (true, 10)] {
-        let kind = Kind { pages: false, two_paths };
+        let kind = Kind { two_paths, ..Kind::default() };
         let (engine, watch) = fake::engine_of(kind, VOCAB, mixing);
         let prompt: Vec<u32> = (0..10).collect();
         let reply = engine.generate(script(0, &prompt, 5).request()).unwrap().reply().unwrap().ids;

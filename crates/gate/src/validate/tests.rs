@@ -62,6 +62,21 @@ fn another_token_after_timing_began_leaves_no_time() {
     audit(&report).unwrap();
 }
 
+/// Steps of several sequences are timed with the ids chosen on the device: they are those of the logits compared, or there
+/// is no time.
+#[test]
+fn ids_that_a_device_chooses_for_several_sequences_are_those_that_were_checked() {
+    let phases = || Phases { first: vec![workload("batch 3", [4, 0, 3, 3], false)], second: None };
+    let small = Small::new();
+    let report = small.report(WeightFormat::F32, Some(Fault::ChosenTogether), phases()).unwrap();
+    let said = failure(&report);
+    assert!(said.starts_with("timing: ") && said.contains("other ids than were checked"), "{said}");
+    audit(&report).unwrap();
+    // One sequence alone is not asked for this way.
+    let report = small.report(WeightFormat::F32, Some(Fault::ChosenTogether), decode_only()).unwrap();
+    assert!(report.passed().is_some(), "{:?}", report.outcome);
+}
+
 /// Prompt and output lengths of the published table: 15, 23, 39 and 47 positions are compared, 124 in all.
 #[test]
 fn every_position_of_a_short_run_is_compared() {

@@ -95,7 +95,7 @@ fn widths_of_every_kind_are_served() {
         return;
     }
     let groups = Config { hidden: 224, intermediate: 352, vocab: 301, ..small(Family::Qwen3) };
-    let odd = Config { hidden: 70, intermediate: 102, vocab: 300, tied: false, ..small(Family::Llama) };
+    let odd = Config { hidden: 96, intermediate: 160, vocab: 300, tied: false, ..small(Family::Llama) };
     let heads = Config { heads: 6, kv_heads: 3, head_dim: 48, ..small(Family::Qwen2) };
     for (seed, config) in [groups, odd, heads].into_iter().enumerate() {
         let (_folder, checkpoint) = seeded(&config, 31 + seed as u64);

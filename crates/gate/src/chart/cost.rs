@@ -25,6 +25,9 @@ pub(super) fn draw(report: &Report, passed: &Passed) -> Vec<(&'static str, &'sta
     drawings
 }
 
+/// Where the drawing ends; names and rates stand beside it.
+const RIGHT: f64 = 690.0;
+
 fn several(rows: &[(&Measured, &Workload)], key: fn(&Workload) -> usize) -> bool {
     rows.iter().any(|(_, w)| key(w) != key(rows[0].1))
 }
@@ -41,17 +44,17 @@ fn lines(
     });
     let most = highs.fold(0.0, f64::max) * 1.1;
     let far = rows.iter().map(|(_, w)| key(w)).max().unwrap_or(1) as f64;
-    let (x, y) = (Scale::linear(0.0, far * 1.02, 70.0, 740.0), Scale::linear(0.0, most, 300.0, 20.0));
+    let (x, y) = (Scale::linear(0.0, far * 1.02, 70.0, RIGHT), Scale::linear(0.0, most, 300.0, 20.0));
     let mut svg = Svg::default();
     for tick in x.ticks(9) {
         svg.line("rule", [x.at(tick), 20.0], [x.at(tick), 300.0]);
         svg.text("faint", "middle", [x.at(tick), 316.0], &label(tick));
     }
     for tick in y.ticks(6) {
-        svg.line("rule", [70.0, y.at(tick)], [740.0, y.at(tick)]);
+        svg.line("rule", [70.0, y.at(tick)], [RIGHT, y.at(tick)]);
         svg.text("faint", "end", [64.0, y.at(tick) + 4.0], &label(tick));
     }
-    svg.text("faint", "end", [740.0, 332.0], axis);
+    svg.text("faint", "end", [RIGHT, 332.0], axis);
     svg.text("faint", "start", [6.0, 14.0], "ms");
     let mut ends: Vec<f64> = Vec::new();
     for (index, arm) in report.arms.iter().enumerate() {
@@ -78,7 +81,7 @@ fn lines(
             }
             ends.push(end);
             let text = format!("{}, {:.0} tok/s", arm.name, summary.rate);
-            svg.text("", "start", [748.0, end], &text);
+            svg.text("", "start", [RIGHT + 8.0, end], &text);
         }
     }
     svg.finish(900.0, 340.0, &format!("Cost against {axis}"))

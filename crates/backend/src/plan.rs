@@ -214,3 +214,6 @@ impl Serialize for Tiers<'_> {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,16 @@ fn options_outside_their_range_are_refused_together() {
 }
 
 #[test]
+fn a_cache_that_only_gpus_have_is_refused_by_name() {
+    for kv in [KvFormat::Bf16, KvFormat::Int8] {
+        let options = CpuOptions { kv: Some(kv), ..CpuOptions::default() };
+        let refusal = resolve_plan(&config(), StoredType::Bf16, &options, &host(None)).unwrap_err();
+        assert_eq!(refusal.code(), Code::DeviceOptionInvalid);
+        assert!(refusal.to_string().contains(kv.name()), "{refusal}");
+    }
+}
+
+#[test]
 fn memory_limits_a_context_that_was_not_asked_for_and_refuses_one_that_was() {
     let plan = |available, context| {
         let options = CpuOptions { context, ..CpuOptions::default() };

@@ -83,13 +83,15 @@ fn what_the_device_has_no_room_for_gives_way_and_is_told() {
 #[test]
 fn every_option_out_of_range_is_told_at_once() {
     let config = config("qwen3-tiny");
-    let options = MetalOptions {
-        kv: Some(KvFormat::Bf16),
-        context: Some(config.max_positions + 1),
-        prefill_chunk: Some(2049),
-        ..MetalOptions::default()
-    };
-    assert_eq!(codes(plan(&config, &options, &facts())), (Code::DeviceOptionInvalid, 3));
+    for kv in [KvFormat::Bf16, KvFormat::Int8] {
+        let options = MetalOptions {
+            kv: Some(kv),
+            context: Some(config.max_positions + 1),
+            prefill_chunk: Some(2049),
+            ..MetalOptions::default()
+        };
+        assert_eq!(codes(plan(&config, &options, &facts())), (Code::DeviceOptionInvalid, 3));
+    }
     let none = MetalOptions { context: Some(0), prefill_chunk: Some(0), ..MetalOptions::default() };
     assert_eq!(codes(plan(&config, &none, &facts())), (Code::DeviceOptionInvalid, 2));
 }

@@ -110,7 +110,13 @@ fn the_epsilon_of_the_configuration_is_the_one_that_counts() {
         Reference::new(&checkpoint).unwrap().forward(&[3, 4, 5]).logits
     };
     let stated = logits("1e-06");
-    assert_eq!(stated, Reference::new(&Checkpoint::open(&fixture("qwen3-tiny")).unwrap()).unwrap().forward(&[3, 4, 5]).logits);
+    assert_eq!(
+        stated,
+        Reference::new(&Checkpoint::open(&fixture("qwen3-tiny")).unwrap())
+            .unwrap()
+            .forward(&[3, 4, 5])
+            .logits
+    );
     for other in ["1e-05", "1e-03"] {
         assert!(compare(&logits(other), &stated, Tolerance::REFERENCE).is_err(), "{other}");
     }

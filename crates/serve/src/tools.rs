@@ -24,8 +24,11 @@ impl Tools {
     pub(crate) fn read(fields: &mut Fields) -> Self {
         let list = offered(fields);
         let parallel = fields.flag("parallel_tool_calls").unwrap_or(true);
-        let (list, forced) = chosen(fields, list);
-        Self { list, parallel, forced }
+        let choice = fields.take("tool_choice");
+        // A function that is named is called once.
+        let once = choice.as_ref().is_some_and(|choice| choice["type"] == "function");
+        let (list, forced) = chosen(fields, choice, list);
+        Self { list, parallel: parallel && !once, forced }
     }
 
     /// What finds calls in a reply; none where no tools are offered.
@@ -106,8 +109,8 @@ fn check(fields: &mut Fields, index: usize, tool: &Value) -> Option<String> {
 }
 
 /// The tools that may be called, and those of which one must be.
-fn chosen(fields: &mut Fields, list: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
-    match fields.take("tool_choice") {
+fn chosen(fields: &mut Fields, choice: Option<Value>, list: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+    match choice {
         None => (list, Vec::new()),
         Some(Value::String(word)) if word == "auto" => (list, Vec::new()),
         Some(Value::String(word)) if word == "none" => (Vec::new(), Vec::new()),

@@ -33,7 +33,11 @@ fn calls_and_text_are_told_apart_wherever_pieces_are_cut() {
         (format!("Let me look.\n\n{one}\n{two}\n"), "Let me look.", vec![weather.clone(), call("add", "{}")]),
         (format!("{one}\nDone."), "Done.", vec![weather]),
         (three, "", vec![call("weather", tagged)]),
-        (format!("<tool_call>{{</tool_call>{one}"), "<tool_call>{</tool_call>", vec![call("weather", quoted)]),
+        (
+            format!("<tool_call>{{</tool_call>{one}"),
+            "<tool_call>{</tool_call>",
+            vec![call("weather", quoted)],
+        ),
         ("a < b <tool".to_owned(), "a < b <tool", vec![]),
         ("spaces at the end  \n".to_owned(), "spaces at the end  \n", vec![]),
     ];

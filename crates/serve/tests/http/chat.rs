@@ -107,7 +107,7 @@ fn tokens_that_a_stop_string_took_have_no_logprobs() {
         assert!(before.concat().len() < content.len(), "{stop:?}: a token that has no part in {choice}");
         // The same in a stream, and no chunk tells of a token before its text begins.
         more["stream"] = json!(true);
-        let (mut said, mut told) = (0, Vec::new());
+        let (mut said, mut told) = (0, Vec::<Vec<u8>>::new());
         for chunk in chat("Tell", more.clone()).chunks() {
             let choice = &chunk["choices"][0];
             said += choice["delta"]["content"].as_str().unwrap_or_default().len();

@@ -44,7 +44,8 @@ fn every_function_that_is_listed_can_be_called() {
     let mut functions = 0;
     for module in list["modules"].as_array().unwrap() {
         for function in module["functions"].as_array().unwrap() {
-            let reply = post(EXECUTE, &json!({"module": module["name"], "function": function["name"], "args": {}}));
+            let reply =
+                post(EXECUTE, &json!({"module": module["name"], "function": function["name"], "args": {}}));
             // Without arguments: a result where there are no parameters, else a word about the first one that is needed.
             match function["params"].as_array().unwrap().first() {
                 None => assert!(reply.good()["result"].is_boolean(), "{function}"),

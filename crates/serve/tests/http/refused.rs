@@ -53,8 +53,14 @@ fn numbers_out_of_range_are_refused_by_name() {
         (json!({"max_completion_tokens": 0}), "max_completion_tokens"),
         (json!({"stream_options": {}}), "stream_options"),
         (json!({"stream": true, "stream_options": {"usage": true}}), "stream_options.usage"),
-        (json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}}), "response_format.json_schema.name"),
-        (json!({"response_format": {"type": "json_schema", "json_schema": {"strict": 1, "schema": {}}}}), "response_format.json_schema.strict"),
+        (
+            json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}}),
+            "response_format.json_schema.name",
+        ),
+        (
+            json!({"response_format": {"type": "json_schema", "json_schema": {"strict": 1, "schema": {}}}}),
+            "response_format.json_schema.strict",
+        ),
     ] {
         let reply = chat("x", more.clone());
         reply.refused(400);

@@ -46,7 +46,10 @@ fn a_reply_of_no_numbers_ends_by_name_in_a_stream_too() {
 
     let mut events = ask(json!({"stream": true})).events();
     let error: Value = serde_json::from_str(&events.pop().unwrap()).unwrap();
-    assert_eq!((&error["error"]["code"], &error["error"]["type"]), (&json!("non_finite_logits"), &json!("server_error")));
+    assert_eq!(
+        (&error["error"]["code"], &error["error"]["type"]),
+        (&json!("non_finite_logits"), &json!("server_error"))
+    );
     // What came before is the beginning of a reply, with no token in it, and nothing comes after the error.
     for event in &events {
         let chunk: Value = serde_json::from_str(event).unwrap();

@@ -72,9 +72,9 @@ fn tools() -> Value {
 
 #[test]
 fn a_tool_that_must_be_called_is_called_with_its_parameters() {
+    // One that is named is called once, whether or not calls may be parallel.
     let choice = json!({"type": "function", "function": {"name": "weather"}});
-    let more =
-        json!({"tools": tools(), "tool_choice": choice, "parallel_tool_calls": false, "max_tokens": 80});
+    let more = json!({"tools": tools(), "tool_choice": choice, "max_tokens": 80});
     let reply = chat("Say", more.clone()).good();
     let choice = &reply["choices"][0];
     assert_eq!(
@@ -179,9 +179,18 @@ fn a_tool_that_is_not_described_as_it_has_to_be_is_refused_by_the_place_of_it() 
         (json!({"type": "function"}), "tools[0].function".to_owned()),
         (json!({"type": "function", "function": {"name": "f"}, "colour": 1}), "tools[0].colour".to_owned()),
         (json!({"type": "function", "function": {}}), format!("{inner}.name")),
-        (json!({"type": "function", "function": {"name": "f", "parameter": {}}}), format!("{inner}.parameter")),
-        (json!({"type": "function", "function": {"name": "f", "parameters": []}}), format!("{inner}.parameters")),
-        (json!({"type": "function", "function": {"name": "f", "description": {}}}), format!("{inner}.description")),
+        (
+            json!({"type": "function", "function": {"name": "f", "parameter": {}}}),
+            format!("{inner}.parameter"),
+        ),
+        (
+            json!({"type": "function", "function": {"name": "f", "parameters": []}}),
+            format!("{inner}.parameters"),
+        ),
+        (
+            json!({"type": "function", "function": {"name": "f", "description": {}}}),
+            format!("{inner}.description"),
+        ),
         (json!({"type": "function", "function": {"name": "f", "strict": "no"}}), format!("{inner}.strict")),
     ] {
         assert_eq!(param(json!({"tools": [tool.clone()]})), place, "{tool}");
@@ -221,7 +230,9 @@ fn an_answer_keeps_its_schema_and_a_tool_can_still_be_called() {
     let message = chat("Say", more).good()["choices"][0]["message"].clone();
     match message.get("tool_calls") {
         None => assert_eq!(message["content"], "{\"a\": \"yes\"}"),
-        Some(calls) => assert!(["weather", "clock"].contains(&calls[0]["function"]["name"].as_str().unwrap())),
+        Some(calls) => {
+            assert!(["weather", "clock"].contains(&calls[0]["function"]["name"].as_str().unwrap()))
+        }
     }
     // A bias for the first token of a call makes the model make one.
     let open = crate::client::engine().encode("<tool_call>").unwrap()[0];
@@ -257,7 +268,10 @@ fn a_stop_string_that_is_kept_is_not_said_again_after_a_call() {
     let more = json!({"tools": tools(), "tool_choice": named("clock"), "parallel_tool_calls": false,
         "include_stop_str_in_output": true, "ignore_eos": true, "max_tokens": 80});
     let choice = chat("Say", more).good()["choices"][0].clone();
-    assert_eq!((&choice["finish_reason"], &choice["message"]["content"]), (&json!("tool_calls"), &Value::Null));
+    assert_eq!(
+        (&choice["finish_reason"], &choice["message"]["content"]),
+        (&json!("tool_calls"), &Value::Null)
+    );
 }
 
 #[test]

@@ -47,7 +47,10 @@ fn a_switch_for_thinking_reaches_the_template_by_each_of_its_names() {
     let off = prompt(json!({"enable_thinking": false}));
     assert_eq!(prompt(json!({"enable_thinking": true})), format!("{off}<think>\n"));
     for (on, without) in [
-        (json!({"chat_template_kwargs": {"enable_thinking": true}}), json!({"chat_template_kwargs": {"enable_thinking": false}})),
+        (
+            json!({"chat_template_kwargs": {"enable_thinking": true}}),
+            json!({"chat_template_kwargs": {"enable_thinking": false}}),
+        ),
         (json!({"reasoning_effort": "low"}), json!({"reasoning_effort": "none"})),
     ] {
         assert_eq!((prompt(on), prompt(without)), (format!("{off}<think>\n"), off.clone()));

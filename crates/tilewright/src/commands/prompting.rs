@@ -23,7 +23,8 @@ pub(crate) struct Rendered {
 /// Warns where a model that may reason always takes the likeliest token: makers of such models advise against it.
 pub(crate) fn warn_of_loops(reasons: bool, sampling: &SamplingSet, console: &Console) {
     if reasons && sampling.is_greedy() {
-        console.notice("warning", "greedy reasoning can repeat itself without end; sample, or --thinking off");
+        console
+            .notice("warning", "greedy reasoning can repeat itself without end; sample, or --thinking off");
     }
 }
 

@@ -176,7 +176,8 @@ fn reasoning_is_hidden_shown_or_split_off() {
 fn greedy_reasoning_is_warned_of_unless_it_is_off() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("template.jinja");
-    let template = "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}";
+    let template =
+        "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}";
     std::fs::write(&file, template).unwrap();
     let warned = |more: &[&str]| {
         let line = ["run", "-p", "Hi", "-n", "1", "--chat-template", file.to_str().unwrap()];

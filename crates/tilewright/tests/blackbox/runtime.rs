@@ -54,8 +54,17 @@ fn a_decode_that_no_device_here_can_do_says_so_by_its_status() {
     let execute = |device: &str| {
         let function = "qwen3_prefill_decode_flat_af_nomirror_msl_anyqwen3";
         let args = format!("[{folder:?}, 2, true, true, [1, 2, 3]]");
-        let line = ["runtime", "execute", "metaldispatch.qwen3_prefill_decode", function, "--args-json", &args,
-            "--device", device, "--json"];
+        let line = [
+            "runtime",
+            "execute",
+            "metaldispatch.qwen3_prefill_decode",
+            function,
+            "--args-json",
+            &args,
+            "--device",
+            device,
+            "--json",
+        ];
         tilewright(&line).expect_code(0).json()["result"].clone()
     };
     let cpu = execute("cpu");

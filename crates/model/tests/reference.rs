@@ -104,9 +104,9 @@ fn the_epsilon_of_the_configuration_is_the_one_that_counts() {
             if name == "config.json" {
                 bytes = String::from_utf8(bytes).unwrap().replace("1e-06", epsilon).into_bytes();
             }
-            (name, Cow::Owned(bytes))
+            (name, Cow::<[u8]>::Owned(bytes))
         });
-        let checkpoint = Checkpoint::from_files(files.collect()).unwrap();
+        let checkpoint = Checkpoint::from_files(files).unwrap();
         Reference::new(&checkpoint).unwrap().forward(&[3, 4, 5]).logits
     };
     let stated = logits("1e-06");

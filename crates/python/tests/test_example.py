@@ -19,7 +19,7 @@ import tilewright
 TOKENIZER = os.environ.get("TILEWRIGHT_QWEN3_TOKENIZER")
 BASE = os.environ.get("TILEWRIGHT_QWEN3_BASE")
 SHAPE = tilewright.QWEN3_0_6B_BASE_ARCHITECTURE
-#: Bytes of its matrices with a byte and of its embedding with two an element, and as much again for everything else.
+#: Less than the file and its elements in a byte each: what was read of it is let go.
 MOST_BYTES = 1_600_000_000
 
 #: The guide's program. Only the import line and the checkpoint's place are ours; it runs in a process of its own, whose memory

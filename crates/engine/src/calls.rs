@@ -79,7 +79,7 @@ impl CallParser {
                     }
                 },
                 State::Inside => {
-                    let Some(end) = self.held.find(CALL_CLOSE) else { return (text, calls) };
+                    let Some(end) = closing(&self.held) else { return (text, calls) };
                     let rest = self.held.split_off(end + CALL_CLOSE.len());
                     let block = std::mem::replace(&mut self.held, rest);
                     let start = block.find(CALL_OPEN).map_or(0, |at| at + CALL_OPEN.len());
@@ -112,6 +112,17 @@ impl CallParser {
         let good = object.is_empty() && arguments.is_object() && offered;
         good.then(|| Call { name, arguments: arguments.to_string() })
     }
+}
+
+/// Where the block that `text` begins with is closed: at the first closing tag that is no part of a string.
+fn closing(text: &str) -> Option<usize> {
+    let start = text.find(CALL_OPEN).map_or(0, |at| at + CALL_OPEN.len());
+    let within = |at: usize| {
+        let upto = text.get(start..at + CALL_CLOSE.len()).unwrap_or_default();
+        // With the tag it is still the beginning of JSON.
+        serde_json::from_str::<Value>(upto.trim_start()).is_err_and(|error| error.is_eof())
+    };
+    text.match_indices(CALL_CLOSE).map(|(at, _)| at).find(|&at| !within(at))
 }
 
 /// Bytes at the end of `text` that may be white space and the beginning of an opening tag.

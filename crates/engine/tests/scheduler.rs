@@ -157,6 +157,31 @@ fn a_second_turn_reuses_the_first_to_the_token() {
     assert_eq!(warm.ids, cold.ids);
 }
 
+/// What is kept for reuse is bounded, by bytes and by number, however many prompts come.
+#[test]
+fn a_hundred_different_prompts_leave_no_more_than_may_be_kept() {
+    let engine = engine();
+    let pages = (engine.plan().context.div_ceil(256) + 1) as u64;
+    let kv_bytes = pages * 256 * engine.plan().kv_bytes_per_position;
+    let options = SchedulerOptions { kv_bytes: Some(kv_bytes), ..SchedulerOptions::default() };
+    let scheduler = Scheduler::start(&engine, options).unwrap();
+    for n in 0..100 {
+        let prompt: Vec<u32> = (0..40).map(|i| (n * 37 + i * 11) % 4000 + 50).collect();
+        let request = Request { max_tokens: Some(1), ..Request::new(prompt) };
+        scheduler.open(request).unwrap().reply().unwrap();
+    }
+    // The load is that of the latest step, which may still be under way.
+    let load = loop {
+        let load = scheduler.load();
+        if load.running == 0 && load.admitted == 100 {
+            break load;
+        }
+        std::thread::yield_now();
+    };
+    assert!(load.kept > 0 && load.kv_bytes <= kv_bytes, "{load:?} of {kv_bytes}");
+    assert!(load.kept as u64 <= pages, "{load:?}");
+}
+
 #[test]
 fn cancelling_within_a_long_prompt_takes_effect_at_once() {
     let engine = engine();

@@ -10,6 +10,7 @@
 #[path = "common/fixtures.rs"]
 mod fixtures;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
@@ -91,6 +92,34 @@ fixtures! {
     qwen3_tiny "qwen3-tiny"
     qwen3_untied_mqa_f32 "qwen3-untied-mqa-f32"
     qwen3_yarn "qwen3-yarn"
+}
+
+#[test]
+fn the_epsilon_of_the_configuration_is_the_one_that_counts() {
+    let logits = |epsilon: &str| {
+        let files = std::fs::read_dir(fixture("qwen3-tiny")).unwrap().map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let mut bytes = std::fs::read(path).unwrap();
+            if name == "config.json" {
+                bytes = String::from_utf8(bytes).unwrap().replace("1e-06", epsilon).into_bytes();
+            }
+            (name, Cow::<[u8]>::Owned(bytes))
+        });
+        let checkpoint = Checkpoint::from_files(files).unwrap();
+        Reference::new(&checkpoint).unwrap().forward(&[3, 4, 5]).logits
+    };
+    let stated = logits("1e-06");
+    assert_eq!(
+        stated,
+        Reference::new(&Checkpoint::open(&fixture("qwen3-tiny")).unwrap())
+            .unwrap()
+            .forward(&[3, 4, 5])
+            .logits
+    );
+    for other in ["1e-05", "1e-03"] {
+        assert!(compare(&logits(other), &stated, Tolerance::REFERENCE).is_err(), "{other}");
+    }
 }
 
 #[test]

@@ -162,6 +162,9 @@ class DecodeTest(unittest.TestCase):
             {"prompt_token_ids": ids, "max_ctx": 3},
             {"prompt_token_ids": ids, "tools": []},
             {"prompt_token_ids": ids, "temperature": 1.0, "top_p": 0.0},
+            {"prompt_token_ids": ids, "temperature": float("nan")},
+            {"prompt_token_ids": ids, "temperature": float("inf")},
+            {"prompt_token_ids": ids, "temperature": "0"},
             {"prompt_token_ids": ids, "max_new_tokens": 10**6},
         ):
             self.refused("invalid_arguments", lambda: self.decode(**arguments))
@@ -171,6 +174,9 @@ class DecodeTest(unittest.TestCase):
         self.refused("checkpoint_not_found", pair)
         sampled = lambda: tilewright.decode_stream(checkpoint_dir=STORIES, prompt_token_ids=ids, temperature=1.0)
         self.refused("sampling_not_supported_in_stream", sampled)
+        nan = float("nan")
+        unclear = lambda: tilewright.decode_stream(checkpoint_dir=STORIES, prompt_token_ids=ids, temperature=nan)
+        self.refused("invalid_arguments", unclear)
         self.refused("invalid_arguments", lambda: Runtime(mode="daemon"))
         self.refused("invalid_arguments", lambda: Runtime(api_key="x"))
 

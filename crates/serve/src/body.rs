@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Unknown fields that are named; how many more there are is said.
 const NAMED: usize = 16;
 
+/// Characters of a name, at most.
+const LONGEST_NAME: usize = 64;
+
 /// Reads a body as a JSON object, in which a key may be stated once.
 ///
 /// # Errors
@@ -144,10 +147,24 @@ impl Fields {
         value
     }
 
+    /// A name as OpenAI has them.
+    pub(crate) fn name(&mut self, key: &str) -> Option<String> {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
+        let fits = |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain);
+        self.typed(key, "1 to 64 of a-z, A-Z, 0-9, _ and -", |value| {
+            value.as_str().filter(|name| fits(name)).map(str::to_owned)
+        })
+    }
+
     /// An object within.
     pub(crate) fn object(&mut self, key: &str) -> Option<Self> {
         let value = self.take(key)?;
-        match Self::open(&self.at(key), value) {
+        self.within(&self.at(key), value)
+    }
+
+    /// An object within, that lies at `path`.
+    pub(crate) fn within(&mut self, path: &str, value: Value) -> Option<Self> {
+        match Self::open(path, value) {
             Ok(fields) => Some(fields),
             Err(refusal) => {
                 self.findings.extend(refusal.findings().iter().cloned());

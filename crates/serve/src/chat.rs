@@ -140,7 +140,10 @@ fn format(fields: &mut Fields) -> Format {
         Some("json_schema") => {
             let inner = format.object("json_schema");
             let schema = inner.and_then(|mut inner| {
-                inner.harmless(&["name", "description", "strict"]);
+                inner.name("name");
+                inner.text("description");
+                // Without it the schema is kept all the same.
+                inner.flag("strict");
                 let schema = inner.take("schema").filter(Value::is_object);
                 let schema = inner.needed("schema", schema);
                 format.absorb(inner);
@@ -197,12 +200,17 @@ impl Chat {
         for request in &mut requests {
             request.continuation = self.conversation.args.continue_final_message;
             request.grammar.clone_from(&grammar);
-            if !tools.list.is_empty() && !tools.parallel {
+            // A grammar ends the reply by itself, and knows a tag within a string.
+            let ends = grammar.is_some() && !request.ignore_eos;
+            if !(tools.list.is_empty() || tools.parallel || ends) {
                 request.stop.push(CALL_CLOSE.to_owned());
             }
         }
-        let choice =
-            || Choice::new(ReasoningSplitter::new(&prompt), tools.parser(), ready.engine.tokenizer());
+        let keeps_stop = self.params.request.include_stop;
+        let choice = || {
+            let splitter = ReasoningSplitter::new(&prompt);
+            Choice::new(splitter, tools.parser(), ready.engine.tokenizer(), keeps_stop)
+        };
         Ok((requests, (0..self.params.n).map(|_| choice()).collect()))
     }
 
@@ -214,12 +222,14 @@ impl Chat {
         } else {
             Reasoning::Possible
         };
-        if let Some(calls) = self.conversation.tools.grammar()? {
-            return ready.grammars.lark(calls, reasoning).map(Some);
-        }
-        match &self.format {
-            Format::Text => Ok(None),
-            Format::Schema(schema) => ready.grammars.schema(schema.clone(), reasoning).map(Some),
+        let answer = match &self.format {
+            Format::Text => None,
+            Format::Schema(schema) => Some(schema),
+        };
+        match (self.conversation.tools.grammar(answer)?, answer) {
+            (Some(rules), _) => ready.grammars.lark(rules, reasoning).map(Some),
+            (None, Some(schema)) => ready.grammars.schema(schema.clone(), reasoning).map(Some),
+            (None, None) => Ok(None),
         }
     }
 }

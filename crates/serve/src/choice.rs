@@ -1,5 +1,7 @@
 //! One choice of a reply: from what the engine says to what clients are told.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 use tilewright_engine::{
     Alternative, CALL_CLOSE, Call, CallParser, Done, Event, FinishReason, ReasoningSplitter, Stop, Token,
@@ -12,7 +14,7 @@ pub(crate) struct Delta {
     pub(crate) reasoning: String,
     pub(crate) content: String,
     pub(crate) calls: Vec<Call>,
-    /// Of the tokens since the last text.
+    /// Of the tokens whose text has begun.
     pub(crate) logprobs: Vec<Value>,
     /// How it ended.
     pub(crate) end: Option<End>,
@@ -26,12 +28,28 @@ pub(crate) struct End {
     pub(crate) done: Done,
 }
 
+/// A token that no delta has told of yet.
+struct Pending {
+    id: u32,
+    /// Bytes of the reply before it.
+    from: usize,
+    entry: Value,
+}
+
 /// A choice in the making.
 pub(crate) struct Choice {
     splitter: ReasoningSplitter,
     calls: Option<CallParser>,
     tokenizer: Option<Tokenizer>,
-    pending: Vec<(u32, Value)>,
+    /// Whether the stop string that ends the reply is part of it.
+    keeps_stop: bool,
+    pending: VecDeque<Pending>,
+    /// Bytes that all tokens so far stand for.
+    spelled: usize,
+    /// Whether they begin with a space, which some tokenizers leave out of a text.
+    space: bool,
+    /// Bytes of the text so far.
+    said: usize,
     called: bool,
 }
 
@@ -41,8 +59,19 @@ impl Choice {
         splitter: ReasoningSplitter,
         calls: Option<CallParser>,
         tokenizer: Option<&Tokenizer>,
+        keeps_stop: bool,
     ) -> Self {
-        Self { splitter, calls, tokenizer: tokenizer.cloned(), pending: Vec::new(), called: false }
+        Self {
+            splitter,
+            calls,
+            tokenizer: tokenizer.cloned(),
+            keeps_stop,
+            pending: VecDeque::new(),
+            spelled: 0,
+            space: false,
+            said: 0,
+            called: false,
+        }
     }
 
     /// Takes an event.
@@ -50,21 +79,34 @@ impl Choice {
         let mut delta = Delta::default();
         match event {
             Event::Prefill { .. } => {}
-            Event::Token(token) => {
-                self.pending.extend(logprobs(&token, self.tokenizer.as_ref()).map(|value| (token.id, value)));
-            }
+            Event::Token(token) => self.token(&token),
             Event::Text(text) => {
+                let dropped = self.said == 0 && self.space && !text.starts_with(' ');
+                self.said += text.len() + usize::from(dropped);
                 let parts = self.splitter.push(&text);
                 delta.reasoning = parts.reasoning;
                 self.answer(&parts.answer, &mut delta);
             }
             Event::Done(done) => self.end(done, &mut delta),
         }
+        let ended = delta.end.is_some();
         let spoke = !(delta.reasoning.is_empty() && delta.content.is_empty() && delta.calls.is_empty());
-        if spoke || delta.end.is_some() {
-            delta.logprobs = self.pending.drain(..).map(|(_, value)| value).collect();
+        if spoke || ended {
+            while self.pending.front().is_some_and(|token| ended || token.from < self.said) {
+                delta.logprobs.extend(self.pending.pop_front().map(|token| token.entry));
+            }
         }
         delta
+    }
+
+    fn token(&mut self, token: &Token) {
+        let Some(entry) = logprobs(token, self.tokenizer.as_ref()) else { return };
+        self.pending.push_back(Pending { id: token.id, from: self.spelled, entry });
+        // Special tokens have no text.
+        let tokenizer = self.tokenizer.as_ref().filter(|tokenizer| !tokenizer.is_special(token.id));
+        let bytes = tokenizer.and_then(|tokenizer| tokenizer.token_bytes(token.id)).unwrap_or_default();
+        self.space |= self.spelled == 0 && bytes.starts_with(b" ");
+        self.spelled += bytes.len();
     }
 
     fn answer(&mut self, text: &str, delta: &mut Delta) {
@@ -82,13 +124,16 @@ impl Choice {
     fn end(&mut self, done: Done, delta: &mut Delta) {
         match &done.reason {
             // The end token has no text, so its entry would belong to none.
-            FinishReason::Stop(Stop::Id(id)) if self.pending.last().is_some_and(|(last, _)| last == id) => {
-                self.pending.pop();
+            FinishReason::Stop(Stop::Id(id)) if self.pending.back().is_some_and(|last| last.id == *id) => {
+                self.pending.pop_back();
             }
+            FinishReason::Stop(Stop::Text(_)) if self.keeps_stop => {}
             // Where only one call may be made its end stops the reply.
             FinishReason::Stop(Stop::Text(stop)) if stop == CALL_CLOSE && self.calls.is_some() => {
                 self.answer(CALL_CLOSE, delta);
             }
+            // Tokens of which the stop string took everything have no text either.
+            FinishReason::Stop(Stop::Text(_)) => self.pending.retain(|token| token.from < self.said),
             _ => {}
         }
         let parts = self.splitter.finish();

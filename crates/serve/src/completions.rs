@@ -120,7 +120,8 @@ impl Completion {
                 prepared.requests.push(request);
                 // An answer alone: no block is looked for in a text that is continued.
                 let splitter = ReasoningSplitter::answer();
-                prepared.choices.push(Choice::new(splitter, None, Some(reader)));
+                let keeps_stop = self.params.request.include_stop;
+                prepared.choices.push(Choice::new(splitter, None, Some(reader), keeps_stop));
                 prepared.echoes.push(echo.clone());
             }
         }

@@ -85,13 +85,13 @@ const KNOWN: [(&str, Holds); 64] = [
     ("writeOnly", Plain),
 ];
 
-/// Checks the words of a schema and of all schemas within. Words that begin with `x-` are anybody's own.
+/// Checks the words of a schema, which findings call `what`, and of all schemas within. Words that begin with `x-` are anybody's own.
 ///
 /// # Errors
 /// `grammar_invalid` with every word that is not one.
-pub(crate) fn check(schema: &Value) -> Result<(), Refusal> {
+pub(crate) fn check(what: &str, schema: &Value) -> Result<(), Refusal> {
     let mut findings = Vec::new();
-    walk("schema", schema, &mut findings);
+    walk(what, schema, &mut findings);
     findings.truncate(16);
     Refusal::check(Code::GrammarInvalid, findings)
 }

@@ -15,7 +15,7 @@ const MOST_CHOICES: usize = 32;
 const MOST_STOPS: usize = 16;
 
 /// Fields of OpenAI's that say something about bookkeeping at their side.
-const HARMLESS: &[&str] = &[
+pub(crate) const HARMLESS: &[&str] = &[
     "user",
     "metadata",
     "store",

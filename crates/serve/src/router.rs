@@ -48,7 +48,8 @@ pub(crate) fn router(app: &Arc<App>, hosts: Hosts) -> Router {
         .route("/v1/completions", post(completions::handle))
         .route("/v1/embeddings", post(embeddings::handle))
         .route("/v1/models", get(plain::models))
-        .route("/v1/models/{model}", get(plain::model))
+        // A name may have slashes, as those of hubs do.
+        .route("/v1/models/{*model}", get(plain::model))
         .route("/v1/responses", post(responses))
         .route("/v1/libraries", get(libraries::list))
         .route("/v1/libraries/health", get(libraries::health))
@@ -70,7 +71,7 @@ pub(crate) fn router(app: &Arc<App>, hosts: Hosts) -> Router {
 /// Name, key and type of a request, and the count of requests.
 async fn guard(State((app, hosts)): State<(Arc<App>, Arc<Hosts>)>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let label = PATHS.iter().find(|known| **known == path).copied().unwrap_or("other");
+    let label = PATHS.iter().find(|known| matches(known, path)).copied().unwrap_or("other");
     let checked = hosts
         .check(&request)
         .and_then(|()| authorize(&app, &request))
@@ -81,6 +82,14 @@ async fn guard(State((app, hosts)): State<(Arc<App>, Arc<Hosts>)>, request: Requ
     };
     app.metrics.request(label, response.status().as_u16());
     response
+}
+
+/// Whether a path is `known`, which may end in a name.
+fn matches(known: &str, path: &str) -> bool {
+    match known.strip_suffix("{model}") {
+        Some(before) => path.len() > before.len() && path.starts_with(before),
+        None => known == path,
+    }
 }
 
 fn authorize(app: &App, request: &Request) -> Result<(), Refusal> {

@@ -44,7 +44,7 @@ impl Grammars {
         mut schema: Value,
         reasoning: Reasoning,
     ) -> Result<Arc<dyn Grammar>, Refusal> {
-        keywords::check(&schema)?;
+        keywords::check("schema", &schema)?;
         compact(&mut schema);
         self.rules(TopLevelGrammar::from_json_schema(schema), reasoning)
     }

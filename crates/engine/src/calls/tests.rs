@@ -24,12 +24,20 @@ fn call(name: &str, arguments: &str) -> Call {
 fn calls_and_text_are_told_apart_wherever_pieces_are_cut() {
     let quoted = r#"{"city":"a \"}</x> é","n":{"k":[1,2]}}"#;
     let one = format!("<tool_call>\n{{\"name\": \"weather\", \"arguments\": {quoted}}}\n</tool_call>");
+    let tagged = r#"{"city":"a </tool_call> \" </tool_call>"}"#;
+    let three = format!("<tool_call>\n{{\"name\": \"weather\", \"arguments\": {tagged}}}\n</tool_call>");
     let two = "<tool_call>\n{\"name\": \"add\"}\n</tool_call>";
     let weather = call("weather", quoted);
     let cases = [
         (one.clone(), "", vec![weather.clone()]),
         (format!("Let me look.\n\n{one}\n{two}\n"), "Let me look.", vec![weather.clone(), call("add", "{}")]),
         (format!("{one}\nDone."), "Done.", vec![weather]),
+        (three, "", vec![call("weather", tagged)]),
+        (
+            format!("<tool_call>{{</tool_call>{one}"),
+            "<tool_call>{</tool_call>",
+            vec![call("weather", quoted)],
+        ),
         ("a < b <tool".to_owned(), "a < b <tool", vec![]),
         ("spaces at the end  \n".to_owned(), "spaces at the end  \n", vec![]),
     ];

@@ -55,7 +55,7 @@ codes! {
     622 NoDevice "metaldispatch_no_device"
         what "There is no Apple GPU, or its system is older than the kernels need."
         why "No request moves to another device silently."
-        remedy "Use --device cpu, or a Mac with Apple silicon; docs/metal.md says which macOS.";
+        remedy "Use a Mac with Apple silicon (docs/metal.md says which macOS), or another device where the command has one: --device cpu.";
     623 SessionOpenFailed "metaldispatch_session_open_failed"
         what "A kernel text was not compiled, or the session's plan may not run."
         why "There is no other code to run in its place."
@@ -167,7 +167,7 @@ codes! {
     731 TextUnencodable "text_unencodable"
         what "A text holds a character the vocabulary cannot spell, or the pre-tokenizer's pattern gives up on it."
         why "Leaving out or replacing part of a prompt changes it without a word."
-        remedy "Remove the part named, or pass ids with --ids.";
+        remedy "Remove the part named, or pass ids in place of text.";
     732 TokenUnknown "token_unknown"
         what "An id is not in the tokenizer's vocabulary."
         why "Models are padded with ids that mean nothing; their output is noise."
@@ -175,7 +175,7 @@ codes! {
     740 TemplateInvalid "template_invalid"
         what "The chat template cannot be parsed or rendered."
         why "A prompt in another shape than the model was trained on gives worse answers without a word."
-        remedy "Pass another template with --chat-template FILE, or --raw to use the prompt as it is.";
+        remedy "Name another template with --chat-template FILE, or do without: `run --raw` and POST /v1/completions take a prompt as it is.";
     741 MessageInvalid "message_invalid"
         what "A message of a conversation has a field, role or type that is not understood."
         why "A message that is partly ignored is another conversation."
@@ -209,7 +209,7 @@ codes! {
     754 RequestInvalid "request_invalid"
         what "A field of the request has a value that cannot be honored."
         why "A field that is ignored, clipped or guessed gives another reply than the one asked for."
-        remedy "Use a value in the stated range.";
+        remedy "Give what is expected in place of what was found, or leave it out.";
 
     755 QueueFull "queue_full"
         what "As many requests run and wait as may."
@@ -235,7 +235,7 @@ codes! {
     760 GrammarInvalid "grammar_invalid"
         what "A JSON schema or tool asks for something that cannot be enforced token by token."
         why "Output that only mostly keeps a schema is worse than none."
-        remedy "Leave out the keyword named, or ask for json_object and check the reply yourself.";
+        remedy "Leave out the keyword named, or ask for less (json_object, a tool_choice of auto) and check the reply yourself.";
     761 ServerUnavailable "server_unavailable"
         what "The server is still loading its model, or is shutting down."
         why "A request is answered whole or not begun."
@@ -289,7 +289,7 @@ codes! {
     781 OutOfMemory "out_of_memory"
         what "Weights and KV cache do not fit the memory of the device."
         why "An overcommitted machine swaps or kills other work."
-        remedy "Use a smaller weight format or --ctx.";
+        remedy "Use a smaller weight format or context (--weights, --ctx), or close other programs.";
     782 DeviceOptionInvalid "device_option_invalid"
         what "An option of the device is outside what the device or the model allows."
         why "An option that is clipped or ignored measures something else than what was asked for."

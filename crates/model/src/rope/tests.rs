@@ -67,3 +67,28 @@ fn yarn_interpolates_slow_dimensions_and_sharpens_attention() {
     close(yarn(Some(1.5)).attention_factor(), 1.5);
     close(rope(RopeScaling::None).attention_factor(), 1.0);
 }
+
+/// The published setting of Qwen3: four times 32,768 positions. Angles of both ends and of the ramp between them.
+#[test]
+fn yarn_turns_far_positions_as_the_paper_says() {
+    let scaling = RopeScaling::Yarn {
+        factor: 4.0,
+        original_max_positions: 32_768,
+        beta_fast: 32.0,
+        beta_slow: 1.0,
+        attention_factor: None,
+    };
+    let f = Rope { theta: 1e6, scaling }.inv_freq(128);
+    // index(32) = 128 ln(32768 / 64 pi) / (2 ln 1e6) = 23.59 and index(1) = 39.65: a ramp from 23 to 40.
+    for position in [0.0, 100.0, 40_000.0] {
+        let angle = |pair: usize| position * 1e6f64.powf(-(pair as f64) / 64.0);
+        for pair in [0, 1, 23] {
+            close(position * f[pair], angle(pair));
+        }
+        for pair in [40, 63] {
+            close(position * f[pair], angle(pair) / 4.0);
+        }
+        let share = 7.0 / 17.0;
+        close(position * f[30], angle(30) * (1.0 - share) + angle(30) / 4.0 * share);
+    }
+}

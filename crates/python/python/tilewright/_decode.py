@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic
@@ -84,6 +85,13 @@ def check_count(what: str, value: object, least: int) -> int:
     if type(value) is not int or value < least:
         raise invalid(what, f"a whole number from {least} on", value)
     return value
+
+
+def check_temperature(value: object) -> float:
+    """A number, with everything below 0 as 0: greedy."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        raise invalid("temperature", "a finite number", value)
+    return max(0.0, value)
 
 
 def check_ids(what: str, ids: object) -> list[int]:
@@ -183,7 +191,7 @@ def decode(
     check_count("warmup_prefills", warmup_prefills, 0)
     params = SamplingParams(
         max_tokens=max_new_tokens,
-        temperature=max(0.0, temperature),
+        temperature=check_temperature(temperature),
         top_k=top_k,
         top_p=top_p,
         min_p=min_p,
@@ -239,7 +247,7 @@ def decode_stream(
     """
     _check_prompt(prompt_token_ids, prompt_text, messages, tools)
     check_count("max_new_tokens", max_new_tokens, 1)
-    if temperature > 0:
+    if check_temperature(temperature) > 0:
         raise InferenceError("sampling_not_supported_in_stream", f"temperature: expected 0, got {temperature}")
     with named(fixed=False):
         model = open_model(

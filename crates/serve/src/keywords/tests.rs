@@ -18,7 +18,7 @@ fn a_mistyped_keyword_is_found_wherever_a_schema_stands() {
         "x-order": ["b"],
         "enum": [{"no": "schema"}],
     });
-    let refusal = check(&bad).unwrap_err();
+    let refusal = check("schema", &bad).unwrap_err();
     let found: Vec<&str> = refusal.findings().iter().map(|finding| finding.what.as_str()).collect();
     assert_eq!(
         found,
@@ -28,5 +28,6 @@ fn a_mistyped_keyword_is_found_wherever_a_schema_stands() {
             "schema.$defs.x.additionalProperties.requierd",
         ]
     );
-    check(&json!({"type": "object", "properties": {"typ": true}, "additionalProperties": false})).unwrap();
+    let good = json!({"type": "object", "properties": {"typ": true}, "additionalProperties": false});
+    check("schema", &good).unwrap();
 }

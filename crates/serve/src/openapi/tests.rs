@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::body::{Fields, asked};
+use crate::params::HARMLESS;
 use crate::router::PATHS;
 
 fn document() -> Value {
@@ -15,6 +16,26 @@ fn document() -> Value {
 /// The keys of an object of the document.
 fn keys(pointer: &str) -> BTreeSet<String> {
     document().pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect()
+}
+
+/// Words in backticks.
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn harmless_fields_are_those_of_the_page_and_of_the_document() {
+    let harmless: BTreeSet<&str> = HARMLESS.iter().copied().collect();
+    let page = include_str!("../../../../docs/server.md");
+    let (_, list) = page.split_once("Accepted and without effect: ").unwrap();
+    assert_eq!(words(list.split_once('.').unwrap().0), harmless);
+    let document = document();
+    for schema in ["ChatRequest", "CompletionRequest"] {
+        let properties = &document["components"]["schemas"][schema]["properties"];
+        let described = properties.as_object().unwrap().iter();
+        let described = described.filter(|(_, field)| field["description"] == "Accepted; has no effect.");
+        assert_eq!(described.map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>(), harmless, "{schema}");
+    }
 }
 
 #[test]

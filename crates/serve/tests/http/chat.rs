@@ -81,6 +81,51 @@ fn logprobs_name_every_token_and_their_bytes_are_the_content() {
     assert_eq!(chat("x", json!({"logprobs": true, "top_logprobs": 21})).refused(400), "request_invalid");
 }
 
+/// The bytes of every token that a list of entries names, one after another.
+fn spelled(entries: &Value) -> Vec<Vec<u8>> {
+    let bytes = |entry: &Value| -> Vec<u8> {
+        entry["bytes"].as_array().unwrap().iter().map(|b| b.as_u64().unwrap() as u8).collect()
+    };
+    entries.as_array().unwrap().iter().map(bytes).collect()
+}
+
+#[test]
+fn tokens_that_a_stop_string_took_have_no_logprobs() {
+    let base = json!({"logprobs": true, "max_tokens": 30});
+    let whole = chat("Tell", base.clone()).good();
+    let text = whole["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+    for from in [5, 9, 10, 11, 20] {
+        let stop: String = text.chars().skip(from).take(7).collect();
+        let mut more = base.clone();
+        more["stop"] = json!([stop]);
+        let choice = chat("Tell", more.clone()).good()["choices"][0].clone();
+        let content = choice["message"]["content"].as_str().unwrap();
+        assert_eq!(content, &text[..text.find(&stop).unwrap()]);
+        let tokens = spelled(&choice["logprobs"]["content"]);
+        assert!(tokens.concat().starts_with(content.as_bytes()), "{stop:?}: {choice}");
+        let (_, before) = tokens.split_last().unwrap();
+        assert!(before.concat().len() < content.len(), "{stop:?}: a token that has no part in {choice}");
+        // The same in a stream, and no chunk tells of a token before its text begins.
+        more["stream"] = json!(true);
+        let (mut said, mut told) = (0, Vec::<Vec<u8>>::new());
+        for chunk in chat("Tell", more.clone()).chunks() {
+            let choice = &chunk["choices"][0];
+            said += choice["delta"]["content"].as_str().unwrap_or_default().len();
+            for token in choice["logprobs"].get("content").map(spelled).unwrap_or_default() {
+                assert!(told.concat().len() < said, "{chunk}");
+                told.push(token);
+            }
+        }
+        assert_eq!(told, tokens, "{stop:?}");
+        // Where the stop string is kept, so are its tokens.
+        more["stream"] = json!(false);
+        more["include_stop_str_in_output"] = json!(true);
+        let choice = chat("Tell", more).good()["choices"][0].clone();
+        let content = choice["message"]["content"].as_str().unwrap();
+        assert!(spelled(&choice["logprobs"]["content"]).concat().starts_with(content.as_bytes()), "{choice}");
+    }
+}
+
 #[test]
 fn a_block_that_the_prompt_opened_is_reasoning_whether_or_not_it_is_closed() {
     let reply = chat("Think", json!({"enable_thinking": true, "max_tokens": 6, "ignore_eos": true})).good();
@@ -133,6 +178,24 @@ fn replies_at_once_are_the_same_as_one_by_one() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(alone, together);
+}
+
+/// The reasoning of earlier turns is not part of the next prompt, so what is alike ends where the reply began.
+#[test]
+fn a_turn_after_reasoning_reuses_what_came_before_it() {
+    let thinking = json!({"enable_thinking": true, "max_tokens": 8, "ignore_eos": true});
+    let question = "Which of these two very small horses is the older one?";
+    let first = chat(question, thinking).good();
+    assert!(first["choices"][0]["message"]["reasoning_content"].is_string(), "{first}");
+    let messages = json!([
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": "The brown one."},
+        {"role": "user", "content": "Why?"},
+    ]);
+    let second = chat("", json!({"messages": messages, "enable_thinking": true})).good();
+    let cached = second["usage"]["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap();
+    let prompt = first["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert!(cached > prompt / 2 && cached <= prompt, "{cached} of {prompt}");
 }
 
 #[test]

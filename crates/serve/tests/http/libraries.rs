@@ -39,6 +39,28 @@ fn a_function_is_called_and_the_request_keeps_its_name() {
 }
 
 #[test]
+fn every_function_that_is_listed_can_be_called() {
+    let list = get("/v1/libraries").good();
+    let mut functions = 0;
+    for module in list["modules"].as_array().unwrap() {
+        for function in module["functions"].as_array().unwrap() {
+            let reply =
+                post(EXECUTE, &json!({"module": module["name"], "function": function["name"], "args": {}}));
+            // Without arguments: a result where there are no parameters, else a word about the first one that is needed.
+            match function["params"].as_array().unwrap().first() {
+                None => assert!(reply.good()["result"].is_boolean(), "{function}"),
+                Some(first) => {
+                    assert_eq!(reply.refused(400), "invalid_arguments", "{function}");
+                    assert_eq!(reply.json()["error"]["param"], first["name"]);
+                }
+            }
+            functions += 1;
+        }
+    }
+    assert_eq!(functions, 48);
+}
+
+#[test]
 fn what_cannot_be_called_is_refused_with_the_request_s_name() {
     let call = |module: &str, function: &str, args: serde_json::Value| {
         post(EXECUTE, &json!({"module": module, "function": function, "args": args, "request_id": "r"}))

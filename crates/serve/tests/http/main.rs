@@ -13,6 +13,7 @@ mod libraries;
 mod load;
 mod openapi;
 mod refused;
+mod spoilt;
 mod streaming;
 mod structured;
 mod text;

@@ -1,6 +1,6 @@
 //! Requests that are not honoured: the status, OpenAI's shape, the refusal's name.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tilewright_engine::{Cache, Engine, OpenOptions, Source};
 use tilewright_serve::{ServeOptions, Server};
 
@@ -15,9 +15,22 @@ fn no_field_is_ignored_silently() {
         findings.as_array().unwrap().iter().map(|f| f["what"].as_str().unwrap()).collect();
     named.sort_unstable();
     assert_eq!(named, ["functions", "temprature"]);
-    let harmless =
-        json!({"user": "me", "metadata": {"a": "b"}, "store": false, "service_tier": "auto", "top_k": null});
-    chat("x", harmless).good();
+}
+
+#[test]
+fn fields_that_are_said_to_be_harmless_change_nothing() {
+    let plain = chat("x", json!({"stream": true})).chunks();
+    let content = |chunks: &[Value]| -> String {
+        chunks.iter().filter_map(|c| c["choices"][0]["delta"]["content"].as_str()).collect()
+    };
+    let more = json!({
+        "user": "me", "metadata": {"a": "b"}, "store": false, "service_tier": "auto", "safety_identifier": "s",
+        "prompt_cache_key": "k", "prompt_cache_retention": "24h", "modalities": ["text"], "top_k": null,
+        "stream": true, "stream_options": {"include_obfuscation": true},
+        "messages": [{"role": "user", "content": "x", "refusal": null, "annotations": [], "audio": null,
+            "function_call": null, "tool_calls": []}],
+    });
+    assert_eq!(content(&chat("x", more).chunks()), content(&plain));
 }
 
 #[test]
@@ -35,11 +48,19 @@ fn numbers_out_of_range_are_refused_by_name() {
         (json!({"stop": ""}), "stop"),
         (json!({"logit_bias": {"a": 1}}), "logit_bias"),
         (json!({"modalities": ["audio"]}), "modalities"),
-        (json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}), "tools"),
-        (json!({"tools": [{"type": "function", "function": {"name": "f", "description": {}}}]}), "tools"),
-        (json!({"tools": [{"type": "function", "function": {"name": "f", "strict": "no"}}]}), "tools"),
         (json!({"response_format": {"type": "xml"}}), "response_format.type"),
-        (json!({"messages": []}), ""),
+        (json!({"seed": 0.5}), "seed"),
+        (json!({"max_completion_tokens": 0}), "max_completion_tokens"),
+        (json!({"stream_options": {}}), "stream_options"),
+        (json!({"stream": true, "stream_options": {"usage": true}}), "stream_options.usage"),
+        (
+            json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}}),
+            "response_format.json_schema.name",
+        ),
+        (
+            json!({"response_format": {"type": "json_schema", "json_schema": {"strict": 1, "schema": {}}}}),
+            "response_format.json_schema.strict",
+        ),
     ] {
         let reply = chat("x", more.clone());
         reply.refused(400);
@@ -47,6 +68,7 @@ fn numbers_out_of_range_are_refused_by_name() {
             assert_eq!(reply.json()["error"]["param"], param, "{more}");
         }
     }
+    assert_eq!(chat("x", json!({"messages": []})).refused(400), "message_invalid");
     let raw = r#"{"messages": [{"role": "user", "content": "x"}], "temperature": 1e999}"#;
     assert_eq!(ask(shared(), "POST", "/v1/chat/completions", raw).refused(400), "request_invalid");
 }

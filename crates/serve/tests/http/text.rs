@@ -1,8 +1,9 @@
 //! Tokens, templates, and what the server says of itself.
 
 use serde_json::json;
+use tilewright_serve::ServeOptions;
 
-use crate::client::{engine, get, metric, post, shared};
+use crate::client::{ask, engine, get, metric, options, post, shared, start};
 
 #[test]
 fn ids_and_text_go_both_ways() {
@@ -34,6 +35,37 @@ fn a_conversation_is_shown_as_the_model_is_given_it() {
     let ids = post("/tokenize", &json!({"messages": messages})).good();
     let back = post("/detokenize", &json!({"tokens": ids["tokens"]})).good();
     assert_eq!(back["content"], prompt["prompt"]);
+}
+
+#[test]
+fn a_switch_for_thinking_reaches_the_template_by_each_of_its_names() {
+    let prompt = |more: serde_json::Value| {
+        let mut body = json!({"messages": [{"role": "user", "content": "Hi"}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        post("/apply-template", &body).good()["prompt"].as_str().unwrap().to_owned()
+    };
+    let off = prompt(json!({"enable_thinking": false}));
+    assert_eq!(prompt(json!({"enable_thinking": true})), format!("{off}<think>\n"));
+    for (on, without) in [
+        (
+            json!({"chat_template_kwargs": {"enable_thinking": true}}),
+            json!({"chat_template_kwargs": {"enable_thinking": false}}),
+        ),
+        (json!({"reasoning_effort": "low"}), json!({"reasoning_effort": "none"})),
+    ] {
+        assert_eq!((prompt(on), prompt(without)), (format!("{off}<think>\n"), off.clone()));
+    }
+}
+
+#[test]
+fn a_name_with_slashes_is_one_name() {
+    let server = start(ServeOptions { name: "org/model".to_owned(), ..options() });
+    for path in ["/v1/models/org/model", "/v1/models/org%2Fmodel"] {
+        assert_eq!(ask(server.address(), "GET", path, "").good()["id"], "org/model");
+    }
+    assert_eq!(ask(server.address(), "GET", "/v1/models/org/other", "").refused(404), "model_not_found");
+    let page = ask(server.address(), "GET", "/metrics", "").body;
+    assert!(page.contains("{path=\"/v1/models/{model}\",status=\"200\"} 2"), "{page}");
 }
 
 #[test]

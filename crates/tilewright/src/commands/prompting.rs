@@ -1,6 +1,7 @@
 //! From a prompt as it was given to the ids the model takes.
 
 use tilewright_engine::ReasoningSplitter;
+use tilewright_engine::sampling::SamplingSet;
 use tilewright_model::{ChatRole, ChatTemplate, Code, Finding, Message, Refusal, RenderArgs};
 
 use crate::commands::session::Session;
@@ -15,6 +16,16 @@ pub(crate) struct Rendered {
     pub continuation: bool,
     /// What tells reasoning from answer in the reply.
     pub splitter: ReasoningSplitter,
+    /// Whether the model may reason before it answers.
+    pub reasons: bool,
+}
+
+/// Warns where a model that may reason always takes the likeliest token: makers of such models advise against it.
+pub(crate) fn warn_of_loops(reasons: bool, sampling: &SamplingSet, console: &Console) {
+    if reasons && sampling.is_greedy() {
+        console
+            .notice("warning", "greedy reasoning can repeat itself without end; sample, or --thinking off");
+    }
 }
 
 /// Brings a prompt into the form the model takes.
@@ -52,11 +63,13 @@ impl<'a> Prompter<'a> {
         let session = self.session;
         match prompt {
             Prompt::Ids(ids) => {
-                Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw("") })
+                let splitter = ReasoningSplitter::raw("");
+                Ok(Rendered { ids, continuation: true, splitter, reasons: false })
             }
             Prompt::Text { text, raw } => {
                 let ids = session.encode(&text, raw)?;
-                Ok(Rendered { ids, continuation: true, splitter: ReasoningSplitter::raw(&text) })
+                let splitter = ReasoningSplitter::raw(&text);
+                Ok(Rendered { ids, continuation: true, splitter, reasons: false })
             }
             Prompt::Chat(messages) => {
                 let chat = match self.chat.take() {
@@ -117,6 +130,9 @@ impl Chat {
         };
         let prompt = self.template.render(messages, &args)?;
         let ids = session.tokenizer()?.encode_chat(&prompt)?;
-        Ok(Rendered { ids, continuation: continued, splitter: ReasoningSplitter::new(&prompt) })
+        let splitter = ReasoningSplitter::new(&prompt);
+        let reasons =
+            self.template.names("enable_thinking") && self.args.enable_thinking != Some(false) && !continued;
+        Ok(Rendered { ids, continuation: continued, splitter, reasons })
     }
 }

@@ -104,6 +104,7 @@ pub(crate) fn run(args: RunArgs, console: &mut Console) -> Result<(), Failure> {
     let generation = session.engine.generate(request)?;
     let sampling = generation.sampling().clone();
     console.notice("sampling", &describe::sampling(&sampling));
+    prompting::warn_of_loops(prompt.reasons, &sampling, console);
 
     let guard = interrupt.guard(cancel);
     let reply = reply::stream(generation, (prompt.splitter, reasoning), &session, console)?;

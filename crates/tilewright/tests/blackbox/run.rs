@@ -171,3 +171,30 @@ fn reasoning_is_hidden_shown_or_split_off() {
     let object = tilewright(&[&line[..], &["--reasoning", "split", "--json"]].concat()).expect_code(0).json();
     assert_eq!((object["text"].as_str(), object["reasoning"].as_str()), (Some(""), Some(shown.trim())));
 }
+
+#[test]
+fn greedy_reasoning_is_warned_of_unless_it_is_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("template.jinja");
+    let template =
+        "{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %}<think>{% endif %}";
+    std::fs::write(&file, template).unwrap();
+    let warned = |more: &[&str]| {
+        let line = ["run", "-p", "Hi", "-n", "1", "--chat-template", file.to_str().unwrap()];
+        tilewright(&[&line[..], more].concat()).expect_code(0).stderr.contains("greedy reasoning")
+    };
+    assert!(warned(&["--temp", "0"]) && warned(&["--temp", "0", "--thinking", "on"]));
+    assert!(!warned(&["--temp", "0", "--thinking", "off"]) && !warned(&["--temp", "0.6"]));
+    let plain = tilewright(&["run", "-p", "Hi", "-n", "1", "--temp", "0"]).expect_code(0);
+    assert!(!plain.stderr.contains("greedy reasoning"), "{}", plain.stderr);
+}
+
+#[test]
+fn without_a_flag_the_context_is_the_model_s_and_is_said() {
+    let outcome = tilewright(&["run", "-p", "Hi", "-n", "1", "--json"]).expect_code(0);
+    let config = std::fs::read_to_string(format!("{}/config.json", stories())).unwrap();
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    assert_eq!(outcome.json()["plan"]["context"], config["max_position_embeddings"]);
+    let said = format!("context {}", config["max_position_embeddings"]);
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+}

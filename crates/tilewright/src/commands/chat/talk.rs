@@ -5,7 +5,7 @@ use tilewright_engine::sampling::SamplingSet;
 use tilewright_engine::{Cancel, Conversation, Sampling};
 use tilewright_model::{ChatRole, Message};
 
-use crate::commands::prompting::Chat;
+use crate::commands::prompting::{Chat, warn_of_loops};
 use crate::commands::session::Session;
 use crate::commands::{describe, reply};
 use crate::console::Console;
@@ -54,6 +54,9 @@ impl Talk<'_> {
         let request = self.limits.request(prompt.ids, self.sampling.clone(), cancel.clone());
         let generation = self.conversation.generate(request)?;
         let sampling = generation.sampling().clone();
+        if self.latest.is_none() {
+            warn_of_loops(prompt.reasons, &sampling, console);
+        }
         announce(self.latest.replace(sampling.clone()), &sampling, console);
         let guard = self.interrupt.guard(cancel);
         let reply = reply::stream(generation, (prompt.splitter, self.reasoning), self.session, console)?;

@@ -153,11 +153,15 @@ codes! {
     726 OutputExists "output_exists"
         what "A file that would be written is there already."
         why "It may be the only copy of something."
-        remedy "Choose another directory, or ask for it to be replaced.";
+        remedy "Choose another name or directory, or remove what is there.";
     727 InexactConversion "inexact_conversion"
         what "Something cannot be held exactly in the form asked for: a weight in its element type, a fact in its keys."
         why "A converted checkpoint is the same model."
         remedy "Convert to a form that holds it: f64 for the converted pair, or another --to.";
+    728 OutputBusy "output_busy"
+        what "Another process is writing to the same place."
+        why "Two that write one file would spoil it."
+        remedy "Wait until the other process has ended, or choose another place.";
 
     // 730–749: text.
     730 TokenizerInvalid "tokenizer_invalid"
@@ -167,7 +171,7 @@ codes! {
     731 TextUnencodable "text_unencodable"
         what "A text holds a character the vocabulary cannot spell, or the pre-tokenizer's pattern gives up on it."
         why "Leaving out or replacing part of a prompt changes it without a word."
-        remedy "Remove the part named, or pass ids with --ids.";
+        remedy "Remove the part named, or pass ids instead of text.";
     732 TokenUnknown "token_unknown"
         what "An id is not in the tokenizer's vocabulary."
         why "Models are padded with ids that mean nothing; their output is noise."
@@ -175,7 +179,7 @@ codes! {
     740 TemplateInvalid "template_invalid"
         what "The chat template cannot be parsed or rendered."
         why "A prompt in another shape than the model was trained on gives worse answers without a word."
-        remedy "Pass another template with --chat-template FILE, or --raw to use the prompt as it is.";
+        remedy "Pass another template with --chat-template FILE, or continue a text without a template.";
     741 MessageInvalid "message_invalid"
         what "A message of a conversation has a field, role or type that is not understood."
         why "A message that is partly ignored is another conversation."

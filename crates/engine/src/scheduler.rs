@@ -143,7 +143,10 @@ impl Scheduler {
         thread::Builder::new()
             .name("scheduler".to_owned())
             .spawn(move || work(core, &received, &shared))
-            .map_err(|error| Refusal::new(Code::OutOfMemory, "thread", "one more", error))?;
+            .map_err(|error| {
+                Refusal::new(Code::OutOfMemory, "thread", "one more", error)
+                    .with_remedy("Raise the system's limit of threads, or end other programs.")
+            })?;
         Ok(Self { engine: engine.clone(), commands, inside: Arc::default(), load, options })
     }
 

@@ -107,12 +107,11 @@ pub fn run(
         Some(remote) => {
             if report.precision.weights != report.model.stored {
                 let got = format!("{} of {}", report.precision.weights, report.model.stored);
-                return Err(Refusal::new(
-                    Code::RequestInvalid,
-                    "--reference",
-                    "weights as they are stored",
-                    got,
-                ));
+                let expected = "weights as they are stored, which it reads";
+                let refusal = Refusal::new(Code::RequestInvalid, "--reference", expected, got);
+                return Err(
+                    refusal.with_remedy("Choose --weights as they are stored, or leave --reference out.")
+                );
             }
             report.reference = match phases.first.first() {
                 Some(workload) => Some(oracle::held(&remote, subject.checkpoint, workload)?),

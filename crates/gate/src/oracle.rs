@@ -17,6 +17,8 @@ pub use remote::{ReferenceChoice, Remote};
 
 /// Tokens on which another reference is held to our own.
 const HELD: usize = 32;
+/// What to do about another reference that does not stand.
+const REMEDY: &str = "Install torch as bench/peers/README.md says and name its Python, --reference torch=PYTHON; or leave --reference out.";
 
 /// A float64 forward.
 pub trait Oracle {
@@ -91,7 +93,9 @@ pub(crate) fn held(
         false => {
             let errors = [logits, keys, values].map(|part| part.max_abs);
             let got = format!("errors of {errors:?} in logits, keys and values");
-            Err(Refusal::new(Code::PeerUnavailable, "the reference", "our own forward in float64", got))
+            let refusal =
+                Refusal::new(Code::PeerUnavailable, "the reference", "our own forward in float64", got);
+            Err(refusal.with_remedy(REMEDY))
         }
     }
 }

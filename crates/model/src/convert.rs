@@ -115,12 +115,12 @@ pub fn convert(
     let tensors = sorted(checkpoint);
     let manifest = manifest(checkpoint.config(), &tensors, options)?;
     check_ids(options.input_ids, checkpoint.config().vocab)?;
-    check_free(dir, options.overwrite)?;
+    check_free_of_pairs(dir, options.overwrite)?;
 
     std::fs::create_dir_all(dir).map_err(|e| staged::unwritable(dir, &e))?;
     let _reserved = Reserved::new(dir, &[BLOB, MANIFEST])?;
     // Whoever had it reserved before may have put a pair there.
-    check_free(dir, options.overwrite)?;
+    check_free_of_pairs(dir, options.overwrite)?;
     let mut blob_file = Staged::create(dir, BLOB)?;
     blob::write(&tensors, (options.dtype, options.rounding), &mut blob_file, progress)?;
     let mut manifest_file = Staged::create(dir, MANIFEST)?;
@@ -205,17 +205,33 @@ fn check_ids(ids: &[u32], vocab: usize) -> Result<(), Refusal> {
     Refusal::check(Code::RequestInvalid, outside.map(finding).collect())
 }
 
-/// Refuses a folder with a pair, unless that is to be replaced, and one with weights in another form: beside a pair
-/// they would make no checkpoint at all.
-fn check_free(dir: &Path, overwrite: bool) -> Result<(), Refusal> {
-    let pair = [MANIFEST, BLOB].into_iter().filter(|name| !overwrite && dir.join(name).exists());
-    let mut taken: Vec<String> = pair.map(str::to_owned).collect();
+/// What to do where all that is in the way may be replaced.
+const REPLACE: &str = "Choose another directory, or ask for it to be replaced: with `overwrite`, on the command line --overwrite.";
+
+/// Refuses a folder with files of these names, unless they are to be replaced, and one with `others`, which never are.
+fn check_free(dir: &Path, names: &[&str], others: Vec<String>, overwrite: bool) -> Result<(), Refusal> {
+    let replaceable = others.is_empty();
+    let names = names.iter().filter(|name| !overwrite && dir.join(name).exists());
+    let mut taken: Vec<String> = names.map(|name| (*name).to_owned()).chain(others).collect();
+    taken.sort();
+    let findings = taken.into_iter().map(|name| Finding::new(name, "no such file", "a file")).collect();
+    Refusal::check(Code::OutputExists, findings).map_err(|refusal| match replaceable {
+        true => refusal.with_remedy(REPLACE).at(dir.display()),
+        false => refusal.at(dir.display()),
+    })
+}
+
+/// Weights in safetensors in a folder, besides a file of the name `own`: beside what is written they would make no
+/// checkpoint at all.
+fn other_weights(dir: &Path, own: Option<&str>) -> Vec<String> {
     let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
-    taken.extend(
-        names.filter(|name| name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")),
-    );
-    taken.sort();
-    let findings = taken.into_iter().map(|name| Finding::new(name, "no such file", "a file"));
-    Refusal::check(Code::OutputExists, findings.collect()).map_err(|r| r.at(dir.display()))
+    let is_weights =
+        |name: &String| name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+    names.filter(|name| is_weights(name) && own != Some(name)).collect()
+}
+
+/// Refuses a folder that a pair may not be written to.
+fn check_free_of_pairs(dir: &Path, overwrite: bool) -> Result<(), Refusal> {
+    check_free(dir, &[BLOB, MANIFEST], other_weights(dir, None), overwrite)
 }

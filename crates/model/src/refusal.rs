@@ -6,6 +6,7 @@
 
 mod code;
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -36,6 +37,8 @@ pub struct Refusal {
     code: Code,
     place: Option<String>,
     findings: Vec<Finding>,
+    /// What to do here, where that is not what the code says.
+    remedy: Option<Cow<'static, str>>,
 }
 
 impl Refusal {
@@ -51,7 +54,7 @@ impl Refusal {
 
     /// A refusal listing several mismatches.
     pub fn with_findings(code: Code, findings: Vec<Finding>) -> Self {
-        Self { code, place: None, findings }
+        Self { code, place: None, findings, remedy: None }
     }
 
     /// `Ok` when nothing was found, else the refusal listing all of it.
@@ -67,6 +70,18 @@ impl Refusal {
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.place = Some(place.to_string());
         self
+    }
+
+    /// Says what to do about it here, where what the code says in general does not help.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<Cow<'static, str>>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &str {
+        self.remedy.as_deref().unwrap_or(self.code.remedy())
     }
 
     /// The stable code.
@@ -94,7 +109,7 @@ impl fmt::Display for Refusal {
         for Finding { what, expected, got } in &self.findings {
             write!(f, "\n  {}: expected {}, got {}", Shown(what), Shown(expected), Shown(got))?;
         }
-        write!(f, "\n  remedy: {}", self.code.remedy())
+        write!(f, "\n  remedy: {}", Shown(self.remedy()))
     }
 }
 
@@ -121,7 +136,7 @@ impl Serialize for Refusal {
         s.serialize_field("number", &self.code.number())?;
         s.serialize_field("place", &self.place)?;
         s.serialize_field("findings", &self.findings)?;
-        s.serialize_field("remedy", self.code.remedy())?;
+        s.serialize_field("remedy", self.remedy())?;
         s.end()
     }
 }

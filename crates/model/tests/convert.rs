@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tilewright_model::convert::{Arm, BlobType, ConvertOptions, convert, restamp};
+use tilewright_model::convert::{Arm, BlobType, ConvertOptions, convert, restamp, write_safetensors};
 use tilewright_model::manifest::{BLOB, MANIFEST};
 use tilewright_model::reference::Reference;
 use tilewright_model::{Checkpoint, Code};
@@ -133,6 +133,37 @@ fn a_pair_that_is_there_is_replaced_only_when_asked() {
 }
 
 #[test]
+fn the_remedy_for_what_is_in_the_way_names_replacing_only_where_that_helps() {
+    let out = tempfile::tempdir().unwrap();
+    let source = open("qwen3-tiny");
+    convert(&source, out.path(), &options(BlobType::F32), &mut |_, _| {}).unwrap();
+    let refused = || convert(&source, out.path(), &options(BlobType::F32), &mut |_, _| {}).unwrap_err();
+    assert!(refused().remedy().contains("--overwrite"));
+    std::fs::write(out.path().join("model-00001-of-00002.safetensors"), "shard").unwrap();
+    let refusal = refused();
+    assert_eq!(refusal.findings().len(), 3, "all in one message: {refusal}");
+    assert!(!refusal.remedy().contains("overwrite"), "{refusal}");
+}
+
+#[test]
+fn one_file_of_safetensors_is_not_written_beside_shards_even_when_files_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(fixtures().join("qwen3-sharded-f16")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    let source = Checkpoint::open(folder.path()).unwrap();
+    let before = names(folder.path());
+    for overwrite in [false, true] {
+        let refusal = write_safetensors(&source, folder.path(), overwrite, &mut |_, _| {}).unwrap_err();
+        assert_eq!(refusal.code(), Code::OutputExists);
+        assert!(refusal.findings().iter().any(|f| f.what.ends_with(".index.json")), "{refusal}");
+    }
+    assert_eq!(names(folder.path()), before);
+    assert!(Checkpoint::open(folder.path()).is_ok());
+}
+
+#[test]
 fn a_failure_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for file in fixtures().join("qwen3-untied-mqa-f32").read_dir().unwrap() {
@@ -208,8 +239,9 @@ fn of_two_writers_at_once_the_second_is_refused() {
     first.try_lock().unwrap();
     let write = || convert(&open("qwen3-tiny"), out.path(), &options(BlobType::F32), &mut |_, _| {});
     let refusal = write().unwrap_err();
-    assert_eq!(refusal.code(), Code::FileUnwritable);
+    assert_eq!(refusal.code(), Code::OutputBusy);
     assert!(refusal.to_string().contains("another process is writing there"), "{refusal}");
+    assert!(refusal.remedy().starts_with("Wait until the other process has ended"), "{refusal}");
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
     drop(first);
     write().unwrap();

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tilewright_model::{Config, Refusal};
 
-use super::{Oracle, Truth};
+use super::{Oracle, REMEDY, Truth};
 use crate::peer::{Process, script};
 
 /// The reference that is asked for: our own, or `torch=PYTHON` with the Python that has torch.
@@ -96,8 +96,12 @@ impl Remote {
     /// # Errors
     /// `peer_unavailable` with what it said.
     pub fn start(command: Command, model: &Path, config: &Config) -> Result<Self, Refusal> {
-        let mut process = Process::start("the reference", command)?;
-        let Opened { version, place } = process.ask(&json!({"op": "open", "model": model}))?;
+        let open = || -> Result<(Process, Opened), Refusal> {
+            let mut process = Process::start("the reference", command)?;
+            let opened = process.ask(&json!({"op": "open", "model": model}))?;
+            Ok((process, opened))
+        };
+        let (process, Opened { version, place }) = open().map_err(|refusal| refusal.with_remedy(REMEDY))?;
         Ok(Self {
             version,
             place,
@@ -126,8 +130,9 @@ struct Sequence<'a> {
     kv: Vec<(Vec<f64>, Vec<f64>)>,
 }
 
-impl Truth for Sequence<'_> {
-    fn extend(&mut self, ids: &[u32], rows: usize) -> Result<Vec<f64>, Refusal> {
+impl Sequence<'_> {
+    /// Appends `ids` there and fetches their keys and values.
+    fn fetch(&mut self, ids: &[u32], rows: usize) -> Result<Vec<f64>, Refusal> {
         let mut process = self.remote.process.borrow_mut();
         let request = json!({"op": "extend", "sequence": self.name, "ids": ids, "rows": rows});
         let Sizes { logits, keys } = process.ask(&request)?;
@@ -146,6 +151,12 @@ impl Truth for Sequence<'_> {
             values.extend(process.numbers(each)?);
         }
         Ok(logits)
+    }
+}
+
+impl Truth for Sequence<'_> {
+    fn extend(&mut self, ids: &[u32], rows: usize) -> Result<Vec<f64>, Refusal> {
+        self.fetch(ids, rows).map_err(|refusal| refusal.with_remedy(REMEDY))
     }
 
     fn kv(&self, layer: usize, head: usize) -> (&[f64], &[f64]) {

@@ -42,6 +42,7 @@ fn another_reference_that_is_off_by_a_millionth_does_not_stand() {
     assert_eq!((stands.tokens, stands.logits.values, stands.version.as_str()), (8, 8 * 96, "shell 1"));
     let refusal = held(&remote(1e-6), &small.checkpoint, &workload).unwrap_err();
     assert_eq!(refusal.code(), Code::PeerUnavailable);
+    assert!(refusal.remedy().contains("--reference") && !refusal.remedy().contains("--compare"), "{refusal}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod tokenizer;
 
 use std::path::Path;
 
+use super::check_free;
 use super::quantise::quantise;
 use super::staged::{Reserved, Staged, unwritable};
 use crate::gguf::names::{ROPE_FACTORS, gguf, is_rotated};
@@ -88,16 +89,10 @@ pub fn write_gguf(
     let factor_padding =
         factors.as_ref().map(|factors| writer.tensor(ROPE_FACTORS, &[factors.len()], StoredType::F32));
     let total = writer.data_bytes() as u64;
-    let taken = || !overwrite && path.exists();
-    let exists = || Refusal::new(Code::OutputExists, name, "no such file", "a file").at(dir.display());
-    if taken() {
-        return Err(exists());
-    }
+    check_free(dir, &[name], Vec::new(), overwrite)?;
     std::fs::create_dir_all(dir).map_err(|e| unwritable(dir, &e))?;
     let _reserved = Reserved::new(dir, &[name])?;
-    if taken() {
-        return Err(exists());
-    }
+    check_free(dir, &[name], Vec::new(), overwrite)?;
     let mut file = Staged::create(dir, name)?;
     file.write(&writer.finish())?;
     let mut done = 0;

@@ -7,8 +7,9 @@ use std::path::Path;
 use serde_json::{Map, Value as Json, json};
 
 use super::staged::{Reserved, Staged, unwritable};
-use super::{Rounding, check_free, quantise, sorted};
+use super::{Rounding, check_free, other_weights, quantise, sorted};
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, texts};
+use crate::manifest::{BLOB, MANIFEST};
 use crate::{Checkpoint, Code, Config, Family, Refusal, RopeScaling, StoredType, Tensor};
 
 const WEIGHTS: &str = "model.safetensors";
@@ -48,12 +49,8 @@ pub fn write_rounded(
     std::fs::create_dir_all(dir).map_err(|e| unwritable(dir, &e))?;
     let names: Vec<&str> = [WEIGHTS, CONFIG].into_iter().chain(texts.iter().map(|(name, _)| *name)).collect();
     let _reserved = Reserved::new(dir, &names)?;
-    let taken = names.iter().filter(|name| !overwrite && dir.join(name).exists());
-    let taken = taken.map(|name| crate::Finding::new(*name, "no such file", "a file"));
-    Refusal::check(Code::OutputExists, taken.collect()).map_err(|r| r.at(dir.display()))?;
-    if !overwrite {
-        check_free(dir, false)?;
-    }
+    let taken = [&names[..], &[MANIFEST, BLOB]].concat();
+    check_free(dir, &taken, other_weights(dir, Some(WEIGHTS)), overwrite)?;
     let mut weights = Staged::create(dir, WEIGHTS)?;
     weights.write(&(header.len() as u64).to_le_bytes())?;
     weights.write(header.as_bytes())?;

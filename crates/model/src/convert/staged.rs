@@ -1,6 +1,8 @@
 //! A file that appears under its name whole or not at all.
 
 use std::fs::File;
+#[cfg(unix)]
+use std::fs::TryLockError;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -58,9 +60,10 @@ impl Reserved {
         #[cfg(unix)]
         let reserved = {
             let lock = File::open(dir).map_err(|e| unwritable(dir, &e))?;
-            if lock.try_lock().is_err() {
+            // Where the file system knows no locks it is as elsewhere.
+            if let Err(TryLockError::WouldBlock) = lock.try_lock() {
                 let (expected, got) = ("one that nobody else writes to", "another process is writing there");
-                return Err(Refusal::new(Code::FileUnwritable, "directory", expected, got).at(dir.display()));
+                return Err(Refusal::new(Code::OutputBusy, "directory", expected, got).at(dir.display()));
             }
             Self { _lock: lock }
         };

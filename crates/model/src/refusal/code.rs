@@ -153,11 +153,15 @@ codes! {
     726 OutputExists "output_exists"
         what "A file that would be written is there already."
         why "It may be the only copy of something."
-        remedy "Choose another directory, or ask for it to be replaced.";
+        remedy "Choose another name or directory, or remove what is there.";
     727 InexactConversion "inexact_conversion"
         what "Something cannot be held exactly in the form asked for: a weight in its element type, a fact in its keys."
         why "A converted checkpoint is the same model."
         remedy "Convert to a form that holds it: f64 for the converted pair, or another --to.";
+    728 OutputBusy "output_busy"
+        what "Another process is writing to the same place."
+        why "Two that write one file would spoil it."
+        remedy "Wait until the other process has ended, or choose another place.";
 
     // 730–749: text.
     730 TokenizerInvalid "tokenizer_invalid"

@@ -51,6 +51,17 @@ fn numbers_and_names_are_unique_and_in_order() {
 }
 
 #[test]
+fn remedies_name_only_flags_that_there_are() {
+    let flags = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    for code in Code::ALL {
+        for word in code.remedy().split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let known = [format!("`{word}`"), format!("`{word} ")].iter().any(|flag| flags.contains(flag));
+            assert!(!word.starts_with("--") || known, "{code:?} names {word}");
+        }
+    }
+}
+
+#[test]
 fn every_code_has_a_test() {
     let mut text = String::new();
     read_tests(&root().join("crates"), &mut text);

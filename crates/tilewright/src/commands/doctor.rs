@@ -9,6 +9,7 @@ mod machine;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tilewright_engine::DeviceRequest;
 
 use self::checks::Check;
 use self::machine::Machine;
@@ -22,14 +23,19 @@ use crate::flags::OutputFlags;
 /// remedy.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
+    /// Device that the model must run on besides the processor: auto (each GPU that can be used), cpu, cuda, cuda:N, metal or (for
+    /// developers) shim
+    #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Auto)]
+    device: DeviceRequest,
+
     #[command(flatten)]
     pub output: OutputFlags,
 }
 
 /// Carries `doctor` out.
-pub(crate) fn run(_args: DoctorArgs, console: &mut Console) -> Result<(), Failure> {
+pub(crate) fn run(args: DoctorArgs, console: &mut Console) -> Result<(), Failure> {
     let machine = Machine::look();
-    let checks = checks::all(&machine);
+    let checks = checks::all(&machine, args.device);
     let failed: Vec<&Check> = checks.iter().filter(|check| check.failure.is_some()).collect();
     if console.json() {
         let list: Vec<Value> = checks.iter().map(Check::json).collect();

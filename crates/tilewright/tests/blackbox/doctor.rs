@@ -33,3 +33,19 @@ fn json_has_every_check_with_its_outcome() {
         .collect();
     assert_eq!(usable, [true, false, false]);
 }
+
+#[test]
+fn a_device_that_is_asked_for_and_absent_is_not_ready() {
+    let outcome = tilewright(&["doctor", "--device", "cuda:7"]).expect_code(1);
+    let last = outcome.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("NOT READY: "), "{}", outcome.stdout);
+    let failed: Vec<&str> = outcome.stdout.lines().filter(|line| line.contains("FAILED")).collect();
+    assert_eq!(failed.len(), 2, "{}", outcome.stdout);
+    assert!(failed.iter().all(|line| line.contains("on cuda:7") && line.contains("cuda_")), "{failed:?}");
+}
+
+#[test]
+fn the_processor_alone_is_ready_whatever_else_is_there() {
+    let outcome = tilewright(&["doctor", "--device", "cpu", "--json"]).expect_code(0).json();
+    assert_eq!(outcome["checks"].as_array().unwrap().len(), 7);
+}

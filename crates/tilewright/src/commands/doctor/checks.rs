@@ -66,16 +66,23 @@ impl Check {
     }
 }
 
-/// Runs every check.
-pub(super) fn all(machine: &Machine) -> Vec<Check> {
+/// Runs every check: of the processor, and of the device asked for or each GPU that can be used.
+pub(super) fn all(machine: &Machine, device: DeviceRequest) -> Vec<Check> {
     let mut checks = vec![memory(machine.host.available)];
     checks.extend(tilewright_cpu::FORMATS.map(product));
     if HAS_EMBEDDED_MODEL {
         checks
             .extend([WeightFormat::F32, WeightFormat::Int8].map(|format| model(DeviceRequest::Cpu, format)));
-        if machine.usable(DeviceRequest::Cuda(0)) {
-            let on_gpu = |format| model(DeviceRequest::Cuda(0), format);
-            checks.extend([WeightFormat::F32, WeightFormat::Bf16].map(on_gpu));
+        let devices = match device {
+            DeviceRequest::Cpu => Vec::new(),
+            DeviceRequest::Auto => {
+                let gpus = [DeviceRequest::Cuda(0), DeviceRequest::Metal];
+                gpus.into_iter().filter(|gpu| machine.usable(*gpu)).collect()
+            }
+            one => vec![one],
+        };
+        for device in devices {
+            checks.extend([WeightFormat::F32, WeightFormat::Bf16].map(|format| model(device, format)));
         }
     }
     checks

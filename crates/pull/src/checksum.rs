@@ -28,25 +28,30 @@ impl Checksum {
         }
     }
 
-    /// The name of a file's content.
-    pub(crate) fn name(self, path: &Path) -> io::Result<String> {
+    /// The name of a file's content; `report` hears how many bytes were read.
+    pub(crate) fn name(self, path: &Path, report: &mut dyn FnMut(u64)) -> io::Result<String> {
         let mut file = File::open(path)?;
         match self {
-            Self::Sha256 => digest(Sha256::new(), &mut file),
+            Self::Sha256 => digest(Sha256::new(), &mut file, report),
             Self::GitBlob => {
                 let header = format!("blob {}\0", file.metadata()?.len());
-                digest(Sha1::new_with_prefix(header), &mut file)
+                digest(Sha1::new_with_prefix(header), &mut file, report)
             }
         }
     }
 }
 
-fn digest<D: Digest>(mut digest: D, file: &mut File) -> io::Result<String> {
+fn digest<D: Digest>(mut digest: D, file: &mut File, report: &mut dyn FnMut(u64)) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 20];
+    let mut done = 0;
     loop {
         match file.read(&mut buffer)? {
             0 => break,
-            read => digest.update(&buffer[..read]),
+            read => {
+                digest.update(&buffer[..read]);
+                done += read as u64;
+                report(done);
+            }
         }
     }
     Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -93,7 +93,7 @@ impl Client {
                     Code::HubEndpointInvalid,
                     "hub",
                     "an answer",
-                    format!("{elsewhere} instead"),
+                    format!("{} instead", redacted(&elsewhere)),
                 );
                 return Err(Trouble::lasting(refusal.at(url)));
             }
@@ -270,12 +270,18 @@ fn endpoint(text: &str) -> Result<Uri, Refusal> {
 }
 
 fn no_address(text: &str) -> Refusal {
-    Refusal::new(
-        Code::HubEndpointInvalid,
-        "address",
-        "http:// or https://, a host, perhaps a path",
-        format!("{text:?}"),
-    )
+    let expected = "http:// or https://, a host, perhaps a path";
+    Refusal::new(Code::HubEndpointInvalid, "address", expected, format!("{:?}", redacted(text)))
+}
+
+/// An address without a name and a password before its host and without what is asked after its path, which may be secrets.
+pub(crate) fn redacted(address: &str) -> String {
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = address.split_at(begin);
+    // The last sign, for a password may hold one as well as any other.
+    let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, host)| ("…@", host));
+    let (path, asked) = rest.split_once('?').map_or((rest, ""), |(path, _)| (path, "?…"));
+    format!("{scheme}{user}{path}{asked}")
 }
 
 fn same_origin(a: &Uri, b: &Uri) -> bool {

@@ -6,6 +6,7 @@ use std::{env, fmt};
 use tilewright_model::{Code, Refusal, hub_cache_folder, hub_home_folder};
 
 use crate::Hub;
+use crate::client::redacted;
 
 /// The hub where `HF_ENDPOINT` names none.
 const PUBLIC: &str = "https://huggingface.co";
@@ -18,11 +19,13 @@ impl Hub {
     /// [`Code::FileUnwritable`] where the environment names no folder; [`Code::RequestInvalid`] under `HF_HUB_OFFLINE`.
     pub fn from_environment() -> Result<Self, Refusal> {
         if is_on("HF_HUB_OFFLINE") {
-            return Err(Refusal::new(Code::RequestInvalid, "HF_HUB_OFFLINE", "unset, to download", "set"));
+            let refusal = Refusal::new(Code::RequestInvalid, "HF_HUB_OFFLINE", "unset, to download", "set");
+            return Err(refusal.with_remedy("Unset HF_HUB_OFFLINE and run the command again."));
         }
         let cache = hub_cache_folder().ok_or_else(|| {
             let expected = "HF_HOME, or a home folder";
             Refusal::new(Code::FileUnwritable, "cache of Hugging Face", expected, "neither")
+                .with_remedy("Set HF_HOME to a directory that can be written.")
         })?;
         let stored = || hf_hub::Cache::new(hub_home_folder()?.join("hub")).token();
         Ok(Self {
@@ -48,11 +51,11 @@ fn is_on(name: &str) -> bool {
 }
 
 impl fmt::Debug for Hub {
-    /// Without the token.
+    /// Without the token, nor what else is nobody's to read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { endpoint, token, cache, pause } = self;
         f.debug_struct("Hub")
-            .field("endpoint", endpoint)
+            .field("endpoint", &redacted(endpoint))
             .field("token", &token.as_ref().map(|_| "…"))
             .field("cache", cache)
             .field("pause", pause)

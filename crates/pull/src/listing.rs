@@ -5,9 +5,11 @@ use tilewright_model::{Code, Finding, HubName, Refusal, SHARD_INDEX, are_parts_o
 
 use crate::client::{Client, is_plain};
 
+/// What makes weights in safetensors a checkpoint.
+const CONFIG: &str = "config.json";
 /// Everything but weights that is read of a published checkpoint, where there is such a file.
 const TEXTS: [&str; 6] = [
-    "config.json",
+    CONFIG,
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -71,18 +73,21 @@ impl Listing {
         let texts = || TEXTS.into_iter().filter(|name| self.has(name));
         let of =
             |weights: &[&'static str]| texts().chain(weights.iter().copied()).map(str::to_owned).collect();
-        if self.has(SHARD_INDEX) {
-            return Ok(of(&[SHARD_INDEX]));
-        }
-        if self.has(WEIGHTS) {
-            return Ok(of(&[WEIGHTS]));
+        let published = [SHARD_INDEX, WEIGHTS].into_iter().find(|name| self.has(name));
+        if let Some(weights) = published.filter(|_| self.has(CONFIG)) {
+            return Ok(of(&[weights]));
         }
         let models = self.models();
         match models[..] {
             [] if PAIR.iter().all(|name| self.has(name)) => Ok(of(&PAIR)),
             [] => {
-                let expected = format!("{WEIGHTS}, {SHARD_INDEX} or a GGUF file");
-                Err(self.refuse(Code::HubFileNotFound, &expected, "none of them"))
+                let expected = format!("{CONFIG} with {WEIGHTS} or {SHARD_INDEX}, or a GGUF file");
+                let got = match published {
+                    Some(weights) => format!("{weights} without {CONFIG}"),
+                    None => "neither".to_owned(),
+                };
+                let remedy = "Choose a repository that holds a whole model: a part of one, such as an adapter, is not read.";
+                Err(self.refuse(Code::HubFileNotFound, &expected, &got).with_remedy(remedy))
             }
             [model] => Ok(self.parts(model)),
             _ => Err(self.refuse(Code::HubFileUnclear, "one GGUF model", &models.join(", "))),

@@ -280,6 +280,52 @@ fn a_content_that_was_cut_short_in_the_cache_is_downloaded_again() {
 }
 
 #[test]
+fn a_content_of_the_right_length_that_was_changed_in_the_cache_is_downloaded_again() {
+    for small in [false, true] {
+        let setting = if small { Setting::empty() } else { Setting::new() };
+        let expected = if small { b"hello\n".to_vec() } else { content() };
+        if small {
+            setting.server.file("m.gguf", "ce013625030ba8dba906f756967f9e9ca394464a", &expected);
+        }
+        let path = setting.pull("org/name").unwrap().path;
+        let mut changed = expected.clone();
+        changed[3] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        // As long as the right one has not come, what is there is not touched.
+        setting.server.fates("m.gguf", &[Fate::Status(400, "")]);
+        assert_eq!(setting.pull("org/name").unwrap_err().code(), Code::HubRefused);
+        assert_eq!(fs::read(&path).unwrap(), changed);
+        assert_eq!(setting.pull("org/name").unwrap().files[0].received, expected.len() as u64);
+        assert_eq!(fs::read(&path).unwrap(), expected);
+        assert_eq!(setting.pull("org/name").unwrap().files[0].received, 0);
+    }
+}
+
+#[test]
+fn a_password_in_the_address_of_a_hub_is_shown_to_nobody() {
+    for endpoint in [
+        "http://me:secret@host",
+        "http://me:sec/ret@host/x",
+        "me:secret@host",
+        "https://a@b:secret@host",
+        "http://host?token=secret",
+        "ftp://me:secret@host?x=secret",
+    ] {
+        let mut setting = Setting::new();
+        setting.hub.endpoint = endpoint.to_owned();
+        let refusal = setting.pull("org/name").unwrap_err();
+        assert_eq!(refusal.code(), Code::HubEndpointInvalid, "{endpoint}");
+        for shown in [refusal.to_string(), format!("{refusal:?}"), format!("{:?}", setting.hub)] {
+            assert!(!shown.contains("sec") && shown.contains("host"), "{endpoint}: {shown}");
+        }
+    }
+    let setting = Setting::new();
+    setting.server.moved("http://me:secret@elsewhere.example");
+    let refusal = setting.pull("org/name").unwrap_err().to_string();
+    assert!(!refusal.contains("secret") && refusal.contains("elsewhere.example"), "{refusal}");
+}
+
+#[test]
 fn a_single_file_of_a_newer_revision_brings_the_others_along() {
     let setting = Setting::empty();
     for (name, text) in [("config.json", "{}"), ("model.safetensors", "weights"), ("sub/more.gguf", "more")] {

@@ -14,7 +14,8 @@ use crate::store::{Store, unwritable};
 /// Who hears of progress: the file's name, the bytes there are, the bytes in all.
 type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Puts a file into the cache, unless it is there in the length that the hub states.
+/// Puts a file into the cache, unless it is there with the length and the checksum that the hub states: who comes upon a
+/// damaged model pulls it again.
 pub(crate) fn fetch(
     client: &Client,
     store: &Store,
@@ -24,23 +25,28 @@ pub(crate) fn fetch(
     let url = client.url(&format!("{}/resolve/{}/{name}", store.repository(), store.revision()));
     let facts = client.facts(&url)?;
     let pulled = |received| PulledFile { name: name.to_owned(), bytes: facts.bytes, received };
-    // Links are followed: a content that was cleared away or cut short is not there.
-    let is_whole = |path: &Path| fs::metadata(path).is_ok_and(|there| there.len() == facts.bytes);
-    if is_whole(&store.file(name)) {
+    let mut heard = |done| progress(name, done, facts.bytes);
+    if is_there(&store.file(name), &facts, &mut heard) {
         return Ok(pulled(0));
     }
     let blob = store.blob(&facts.etag);
     let mut received = 0;
-    if !is_whole(&blob) {
+    if !is_there(&blob, &facts, &mut heard) {
         let part = Part::open(&blob)?;
         // Whoever had it before may have just finished.
-        if !is_whole(&blob) {
-            received = part.complete(client, &url, &facts, &mut |done| progress(name, done, facts.bytes))?;
+        if !is_there(&blob, &facts, &mut heard) {
+            received = part.complete(client, &url, &facts, &mut heard)?;
             part.commit(&url, &facts)?;
         }
     }
     store.link(name, &facts.etag)?;
     Ok(pulled(received))
+}
+
+/// Whether a file is there with this content. Links are followed: what was cleared away, cut short or changed is not there.
+fn is_there(path: &Path, facts: &Facts, report: &mut dyn FnMut(u64)) -> bool {
+    let whole = fs::metadata(path).is_ok_and(|there| there.len() == facts.bytes);
+    whole && facts.checksum.name(path, report).is_ok_and(|name| name == facts.etag)
 }
 
 /// The part of a content that is there, beside its place; one process has it at a time. Other programs that share the cache
@@ -151,7 +157,8 @@ impl Part {
 
     /// Compares the checksum of what is on the disk; then it is whole, else it is deleted.
     fn commit(self, url: &str, facts: &Facts) -> Result<(), Refusal> {
-        let name = facts.checksum.name(&self.path).map_err(|error| unwritable(&self.path, &error))?;
+        let name =
+            facts.checksum.name(&self.path, &mut |_| ()).map_err(|error| unwritable(&self.path, &error))?;
         if name != facts.etag {
             let _ = fs::remove_file(&self.path);
             return Err(Refusal::new(Code::HubChecksumDiffers, "checksum", &facts.etag, name).at(url));

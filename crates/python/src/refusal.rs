@@ -14,7 +14,7 @@ pub(crate) fn raise(py: Python<'_>, refusal: &Refusal) -> PyErr {
         let fields: Vec<_> = refusal.findings().iter().map(field).collect();
         let code = refusal.code();
         let arguments =
-            (code.number(), code.name(), fields, refusal.place(), code.remedy(), refusal.to_string());
+            (code.number(), code.name(), fields, refusal.place(), refusal.remedy(), refusal.to_string());
         Ok(PyErr::from_value(class.call1(arguments)?))
     };
     error().unwrap_or_else(|error| error)

@@ -47,7 +47,10 @@ impl Reply {
                 }
             }
         };
-        let none = |error| Refusal::new(Code::OutOfMemory, "thread", "one more", error);
+        let none = |error| {
+            Refusal::new(Code::OutOfMemory, "thread", "one more", error)
+                .with_remedy("Raise the system's limit of threads, or end other programs.")
+        };
         let thread = thread::Builder::new().name("reply".to_owned()).spawn(work).map_err(none)?;
         Ok(Self { cancel, worker: Mutex::new(Some(Worker { steps, splitter, thread })) })
     }

@@ -79,3 +79,24 @@ fn what_is_not_there_is_refused_with_what_is() {
         ["manifest.json", "weights.blob"]
     );
 }
+
+/// The weights of an adapter, or of a part of a model, have no configuration beside them.
+#[test]
+fn weights_without_a_configuration_are_refused_before_any_of_them_comes() {
+    for files in [
+        &["README.md", "model.safetensors"][..],
+        &["model.safetensors.index.json", "model-00001-of-00002.safetensors"],
+        &["adapter_config.json", "adapter_model.safetensors", "tokenizer.json"],
+        &["manifest.json"],
+    ] {
+        let setting = Setting::empty();
+        files.iter().for_each(|file| setting.server.file(file, &sha256(file.as_bytes()), file.as_bytes()));
+        let refusal = setting.pull("org/name").unwrap_err();
+        assert_eq!(refusal.code(), Code::HubFileNotFound, "{files:?}");
+        assert!(refusal.findings()[0].expected.contains("config.json"), "{refusal}");
+        assert!(refusal.remedy().contains("Choose a repository"), "{refusal}");
+        assert_eq!(setting.server.asked().len(), 1, "{files:?}: the list alone");
+    }
+    // Beside a GGUF model they are not what is meant.
+    assert_eq!(pulled(&["model.safetensors", "a.gguf"], "org/name").unwrap(), ["a.gguf"]);
+}

@@ -11,7 +11,9 @@ use tilewright_engine::Source;
 use tilewright_model::convert::{
     Arm, BlobType, ConvertOptions, Rounding, convert, discard_partial, write_gguf, write_rounded,
 };
-use tilewright_model::{Checkpoint, Code, Finding, Refusal, Specials, Tokenizer, find_model};
+use tilewright_model::{
+    Checkpoint, Code, Finding, Refusal, Specials, Tokenizer, are_parts_of_one, find_model,
+};
 
 use self::mixture::{Mixture, mixtures};
 use crate::console::{Console, bytes};
@@ -125,8 +127,8 @@ impl ConvertArgs {
             let expected = Mixture::all().filter(fits).map(Mixture::name).collect::<Vec<_>>().join(", ");
             findings.push(Finding::new("--quant", format!("one of {expected} in this form"), mixture.name()));
         }
-        if form != Form::Gguf && names_gguf(&self.out) {
-            findings.push(Finding::new("--out", "a directory in this form", "the name of a GGUF file"));
+        if let Some(kind) = named_file(&self.out, form) {
+            findings.push(Finding::new("--out", "a directory in this form", format!("the name of {kind}")));
         }
         Refusal::check(Code::RequestInvalid, findings)
     }
@@ -155,11 +157,64 @@ fn names_gguf(out: &Path) -> bool {
     out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"))
 }
 
+/// What kind of file an output is by its ending, where the form is a directory: one that would bear the file's name.
+fn named_file(out: &Path, form: Form) -> Option<String> {
+    const FILES: [&str; 12] =
+        ["gguf", "safetensors", "bin", "blob", "json", "pt", "pth", "ckpt", "onnx", "npz", "ggml", "zip"];
+    let ending = out.extension()?.to_str()?.to_ascii_lowercase();
+    let one_file = form == Form::Gguf && ending == "gguf";
+    // What is a directory already is one.
+    (FILES.contains(&ending.as_str()) && !one_file && !out.is_dir()).then(|| format!("a file, .{ending}"))
+}
+
+/// Refuses to round a model in its own place: what rounding leaves out would be nowhere any more.
+fn check_source_is_kept(job: &Job, form: Form) -> Result<(), Refusal> {
+    let (Some(_), Source::Path(source)) = (job.quant, &job.source) else { return Ok(()) };
+    // An empty path is the folder one is in.
+    let place =
+        |path: &Path| if path.as_os_str().is_empty() { Path::new(".") } else { path }.canonicalize().ok();
+    let within = |out: &Path| place(source).is_some_and(|source| place(out) == Some(source));
+    let out = output(job, form);
+    let own = match form {
+        Form::Gguf => {
+            let beside = out.parent().is_some_and(|folder| within(folder));
+            // A directory whose weights are the file that would be replaced.
+            let is_source =
+                beside && !["config.json", "manifest.json"].iter().any(|name| source.join(name).exists());
+            out.exists() && (within(&out) || is_source || is_part_of(source, &out))
+        }
+        Form::Safetensors | Form::Converted => within(&out),
+    };
+    if !own {
+        return Ok(());
+    }
+    let expected = "another place than the model's, which --quant rounds";
+    let refusal = Refusal::new(Code::RequestInvalid, "--out", expected, "the model itself");
+    Err(refusal.at(out.display()).with_remedy("Choose another --out, and keep the model that is rounded."))
+}
+
+/// Whether a file is another part of a split source.
+fn is_part_of(source: &Path, out: &Path) -> bool {
+    let folder = |path: &Path| path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned()));
+    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+    folder(source).is_some_and(|there| folder(out) == Some(there))
+        && name(source).zip(name(out)).is_some_and(|(a, b)| are_parts_of_one(&a, &b))
+}
+
+/// The file or the directory that is written.
+fn output(job: &Job, form: Form) -> PathBuf {
+    match form {
+        Form::Gguf if !names_gguf(&job.out) => job.out.join("model.gguf"),
+        _ => job.out.clone(),
+    }
+}
+
 /// Carries `convert` out.
 pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failure> {
     args.check()?;
     let form = args.form();
     let job = args.resolve();
+    check_source_is_kept(&job, form)?;
     let checkpoint = match &job.source {
         Source::Embedded => Checkpoint::embedded()?,
         Source::Path(path) => Checkpoint::open(path)?,
@@ -192,10 +247,7 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
 
 /// GGUF or safetensors.
 fn other_form(checkpoint: &Checkpoint, form: Form, job: &Job, console: &mut Console) -> Result<(), Failure> {
-    let out = match form {
-        Form::Gguf if !names_gguf(&job.out) => job.out.join("model.gguf"),
-        _ => job.out.clone(),
-    };
+    let out = output(job, form);
     let folder =
         if form == Form::Gguf { out.parent().map_or(out.clone(), Path::to_owned) } else { out.clone() };
     interrupt::leaving(discarding(&folder));

@@ -12,7 +12,7 @@ use crate::flags::OutputFlags;
 /// Download a model into the cache of Hugging Face, where -m org/name finds it
 ///
 /// Takes what a checkpoint needs, or the repository's only GGUF model, or the file that is named. A download that was cut goes
-/// on where it stopped; a file counts only when its checksum is right. HF_ENDPOINT names another hub, HF_TOKEN a token for
+/// on where it stopped; a file counts only when its checksum is right, one that is in the cache already as well. HF_ENDPOINT names another hub, HF_TOKEN a token for
 /// repositories that want one (else the one that a login stored, unless HF_HUB_DISABLE_IMPLICIT_TOKEN is set), HF_HUB_CACHE or
 /// HF_HOME another folder, HTTPS_PROXY a proxy; HF_HUB_OFFLINE forbids it. No other command reaches a hub.
 #[derive(Args, Debug)]

@@ -115,7 +115,7 @@ fn files_that_are_not_the_batchs_are_left_alone() {
     fs::remove_file(&output).unwrap();
     let writer = fs::File::create(&output).unwrap();
     writer.lock().unwrap();
-    assert_eq!(run(&output).refusal()["code"], "file_unwritable");
+    assert_eq!(run(&output).refusal()["code"], "output_busy");
     drop(writer);
     run(&output).expect_code(0);
 }

@@ -39,7 +39,9 @@ fn a_report_is_written_once_passes_its_audit_and_fails_it_when_a_trial_is_altere
     assert_eq!(trials, 3 * 2, "ours and its control, three rounds");
     assert_eq!(serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap(), object);
     assert!(folder.path().join("report.html").is_file() && folder.path().join("report.md").is_file());
-    assert_eq!(tilewright(&line).refusal()["code"], "output_exists");
+    let refusal = tilewright(&line).refusal();
+    assert_eq!(refusal["code"], "output_exists");
+    assert!(refusal["remedy"].as_str().unwrap().ends_with("or remove what is there."), "{refusal}");
 
     let sound = tilewright(&["bench", "audit", &place]).expect_code(0);
     assert!(sound.stdout.contains("sound"), "{}", sound.stdout);

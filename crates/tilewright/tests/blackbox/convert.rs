@@ -190,3 +190,77 @@ fn an_output_that_ends_in_gguf_is_a_gguf_file_and_never_a_directory_of_that_name
     convert(out, &["--quant", "q8_0"]).expect_code(0);
     assert!(fs::read(&place).unwrap().starts_with(b"GGUF"));
 }
+
+#[test]
+fn an_output_that_is_named_like_a_file_is_never_a_directory_of_that_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, form) in [
+        ("model.safetensors", &["--to", "safetensors"][..]),
+        ("model.safetensors", &[]),
+        ("pytorch_model.bin", &[]),
+        ("weights.BIN", &["--to", "gguf"]),
+        ("manifest.json", &["--to", "converted"]),
+    ] {
+        let place = folder.path().join(name);
+        let refusal = convert(place.to_str().unwrap(), &[form, &["--json"]].concat()).refusal();
+        assert_eq!(refusal["code"], "request_invalid", "{name} {form:?}");
+        assert_eq!(refusal["findings"][0]["what"], "--out");
+        assert!(!place.exists(), "{name} {form:?}");
+    }
+    // A point in a name makes no file of it, nor does an ending of a directory that is there.
+    for name in ["Qwen3-0.6B", "old.bin"] {
+        let place = folder.path().join(name);
+        if name == "old.bin" {
+            fs::create_dir(&place).unwrap();
+        }
+        convert(place.to_str().unwrap(), &[]).expect_code(0);
+        assert!(place.join("manifest.json").exists());
+    }
+}
+
+/// Rounded in its own place a model is lost; --overwrite asks for a file to be replaced, not for that.
+#[test]
+fn a_model_is_not_rounded_in_its_own_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let published = folder.path().join("published");
+    let line = |model: &str, out: &str, more: &[&str]| {
+        tilewright(&[&["convert", "-m", model, "-o", out, "--json"][..], more].concat())
+    };
+    convert(published.to_str().unwrap(), &["--to", "safetensors"]).expect_code(0);
+    let file = folder.path().join("alone").join("a.gguf");
+    convert(file.to_str().unwrap(), &[]).expect_code(0);
+    let pair = folder.path().join("pair");
+    convert(pair.to_str().unwrap(), &["--dtype", "f32"]).expect_code(0);
+    let (published, file, pair) =
+        (published.to_str().unwrap(), file.to_str().unwrap(), pair.to_str().unwrap());
+    let dotted = format!("{published}/../published");
+    let alone = folder.path().join("alone");
+    for (model, out, more) in [
+        (published, published, &["--to", "safetensors", "--quant", "int4"][..]),
+        (published, &dotted, &["--to", "safetensors", "--quant", "int8"]),
+        (file, file, &["--quant", "q8_0"]),
+        (alone.to_str().unwrap(), file, &["--quant", "q8_0"]),
+        (pair, pair, &["--quant", "int4"]),
+    ] {
+        let before: Vec<_> = [published, pair].iter().map(|place| read_all(place)).collect();
+        let gguf = fs::read(file).unwrap();
+        let refusal = line(model, out, &[more, &["--overwrite"]].concat()).refusal();
+        assert_eq!(refusal["code"], "request_invalid", "{model} {out}");
+        assert_eq!(refusal["findings"][0]["what"], "--out");
+        assert!(refusal["remedy"].as_str().unwrap().contains("another --out"), "{refusal}");
+        let after: Vec<_> = [published, pair].iter().map(|place| read_all(place)).collect();
+        assert!(before == after && fs::read(file).unwrap() == gguf, "{model} {out}");
+    }
+    // Nothing is lost without rounding, nor beside it.
+    line(pair, pair, &["--ids", "1,2", "--dtype", "f32", "--overwrite"]).expect_code(0);
+    let beside = alone.join("b.gguf");
+    line(file, beside.to_str().unwrap(), &["--quant", "q8_0"]).expect_code(0);
+}
+
+/// Every file of a directory with its bytes.
+fn read_all(folder: &str) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries.map(|e| (e.file_name(), fs::read(e.path()).unwrap())).collect();
+    files.sort();
+    files
+}

@@ -47,6 +47,15 @@ fn refusals_and_usage_of_pull() {
     with(&server, home.path(), &["pull", "no-name"]).expect_code(2);
 }
 
+#[test]
+fn the_remedy_for_a_hub_that_is_switched_off_is_to_switch_it_on() {
+    let home = tempfile::tempdir().unwrap();
+    let set = [("HF_HUB_OFFLINE", "1"), ("HF_HOME", home.path().to_str().unwrap())];
+    let refusal = tilewright_with(&set, &["pull", "org/name", "--json"]).refusal();
+    assert_eq!(refusal["findings"][0]["what"], "HF_HUB_OFFLINE");
+    assert_eq!(refusal["remedy"], "Unset HF_HUB_OFFLINE and run the command again.");
+}
+
 /// The largest file that may be written is smaller than what is to come: as on a full disk.
 #[cfg(unix)]
 #[test]

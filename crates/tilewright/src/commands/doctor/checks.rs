@@ -1,5 +1,7 @@
 //! What is really done, and what came of it.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use tilewright_cpu::simd::Isa;
 use tilewright_engine::{DeviceRequest, Engine, OpenOptions, Request, Sampling, Source, WeightFormat};
@@ -31,12 +33,12 @@ pub(super) struct Check {
 /// What is wrong and what to do about it.
 pub(super) struct Failure {
     what: String,
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
 }
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self { what: refusal.to_string(), remedy: refusal.code().remedy() }
+        Self { what: refusal.to_string(), remedy: refusal.remedy().to_owned().into() }
     }
 }
 
@@ -50,8 +52,8 @@ impl Check {
     }
 
     /// What to do, if it failed.
-    pub(super) fn remedy(&self) -> Option<&'static str> {
-        self.failure.as_ref().map(|failure| failure.remedy)
+    pub(super) fn remedy(&self) -> Option<&str> {
+        self.failure.as_ref().map(|failure| failure.remedy.as_ref())
     }
 
     /// For machines.
@@ -89,9 +91,10 @@ pub(super) fn all(machine: &Machine, device: DeviceRequest) -> Vec<Check> {
 }
 
 fn memory(available: Option<u64>) -> Check {
-    let failure = available
-        .filter(|bytes| *bytes < LEAST_MEMORY)
-        .map(|bytes| Failure { what: format!("{bytes} bytes are available"), remedy: "Free some memory." });
+    let failure = available.filter(|bytes| *bytes < LEAST_MEMORY).map(|bytes| Failure {
+        what: format!("{bytes} bytes are available"),
+        remedy: "Free some memory.".into(),
+    });
     Check { name: "memory", detail: format!("at least {} MiB available", LEAST_MEMORY >> 20), failure }
 }
 
@@ -108,7 +111,7 @@ fn product(format: WeightFormat) -> Check {
             Ok(error) => {
                 let what =
                     format!("on {isa} it differs from float64 by {error:.1} times what rounding allows");
-                failure = Some(Failure { what, remedy: REPORT });
+                failure = Some(Failure { what, remedy: REPORT.into() });
             }
             Err(refusal) => failure = Some(refusal.into()),
         }
@@ -125,7 +128,7 @@ fn product(format: WeightFormat) -> Check {
 fn model(device: DeviceRequest, format: WeightFormat) -> Check {
     let failure = match next_token(device, format) {
         Ok(NEXT) => None,
-        Ok(id) => Some(Failure { what: format!("it is {id}"), remedy: REPORT }),
+        Ok(id) => Some(Failure { what: format!("it is {id}"), remedy: REPORT.into() }),
         Err(refusal) => Some(refusal.into()),
     };
     let on = if device == DeviceRequest::Cpu { String::new() } else { format!(" on {device}") };

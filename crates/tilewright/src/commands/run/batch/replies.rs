@@ -32,8 +32,8 @@ impl Replies {
     /// Opens `path` after its last whole line. What a kill has left of the line after that is cut off, and nothing else.
     ///
     /// # Errors
-    /// `output_exists` when the file holds anything but the first replies to `marks`; `file_unwritable`, also for what is
-    /// no regular file and where another process writes.
+    /// `output_exists` when the file holds anything but the first replies to `marks`; `output_busy` where another process
+    /// writes; `file_unwritable`, also for what is no regular file.
     pub(super) fn open(path: &Path, marks: &[Mark]) -> Result<Self, Refusal> {
         let refuse = |expected: &str, got: &str| {
             Refusal::new(Code::FileUnwritable, "replies", expected, got).at(path.display())
@@ -44,7 +44,8 @@ impl Replies {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| unwritable(path, error))?;
         if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-            return Err(refuse("a file that nobody else writes", "another process is writing it"));
+            let (expected, got) = ("a file that nobody else writes", "another process is writing it");
+            return Err(Refusal::new(Code::OutputBusy, "replies", expected, got).at(path.display()));
         }
         let mut replies = Self { file, path: path.to_owned(), whole: 0, refused: 0 };
         replies.resume(marks)?;

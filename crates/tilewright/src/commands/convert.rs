@@ -177,7 +177,7 @@ fn check_source_is_kept(job: &Job, form: Form) -> Result<(), Refusal> {
     let out = output(job, form);
     let own = match form {
         Form::Gguf => {
-            let beside = out.parent().is_some_and(|folder| within(folder));
+            let beside = out.parent().is_some_and(&within);
             // A directory whose weights are the file that would be replaced.
             let is_source =
                 beside && !["config.json", "manifest.json"].iter().any(|name| source.join(name).exists());

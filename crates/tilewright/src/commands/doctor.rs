@@ -19,12 +19,11 @@ use crate::flags::OutputFlags;
 
 /// Say what this machine can do and check that it does it right
 ///
-/// Runs real kernels and one step of the model inside the program. The last line is READY, or NOT READY with the
-/// remedy.
+/// Runs real kernels and one step of the model inside the program, on the processor and on the device, or with `auto` on
+/// each GPU that can be used. The last line is READY, or NOT READY with the remedy.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Device that the model must run on besides the processor: auto (each GPU that can be used), cpu, cuda, cuda:N, metal or (for
-    /// developers) shim
+    /// Device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Auto)]
     device: DeviceRequest,
 

@@ -263,7 +263,8 @@ pub(crate) fn is_plain(name: &str) -> bool {
 fn endpoint(text: &str) -> Result<Uri, Refusal> {
     let known = |uri: &Uri| {
         let host = uri.host().is_some_and(|host| !host.is_empty());
-        let alone = uri.query().is_none() && uri.authority().is_some_and(|all| !all.as_str().contains('@'));
+        // Wherever the sign stands: a password may hold a slash and look like a path.
+        let alone = uri.query().is_none() && !text.contains('@');
         matches!(uri.scheme_str(), Some("http" | "https")) && host && alone
     };
     text.parse().ok().filter(known).ok_or_else(|| no_address(text))

@@ -83,23 +83,6 @@ template <int CHAINS, int STAGES, class Rows, class Before, class After> __devic
     }
 }
 
-// 1 / rms of rows `row` and `row` + 8, in every lane of the quad.
-__device__ __forceinline__ void row_factors(const float* squares, u32 row, u32 quad, float (&factor)[2]) {
-    const int N = (PIECES + 3) / 4;
-    float v[2][N];
-#pragma unroll
-    for (int up = 0; up < 2; ++up)
-#pragma unroll
-        for (int i = 0; i < N; ++i) v[up][i] = quad + i * 4 < PIECES ? squares[(u64)(row + up * 8) * PIECES + quad + i * 4] : 0.f;
-#pragma unroll
-    for (int up = 0; up < 2; ++up) {
-        float ss = 0.f;
-#pragma unroll
-        for (int i = 0; i < N; ++i) ss += v[up][i];
-        factor[up] = rsqrtf(quad_sum(ss) / HIDDEN + EPS);
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(384, 1) broad_qkv(const __grid_constant__ TensorMap in, const __grid_constant__ TensorMap w, const __grid_constant__ Heads h, const Chunk* chunk) {
     const int LOADS = HEAD_DIM / 16; // all of a row's
     __shared__ __align__(16) float gains[2 * HEAD_DIM];

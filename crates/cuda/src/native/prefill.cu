@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(256) embed(const u32* tokens, const
     }
 }
 
-// 1 / rms of the rows of a tile, to shared memory, of which `row` and `row` + 8 by this quad.
-__device__ __forceinline__ void norm_factors(const float* squares, u32 row, u32 quad, float* factors) {
+// 1 / rms of rows `row` and `row` + 8, in every lane of the quad.
+__device__ __forceinline__ void row_factors(const float* squares, u32 row, u32 quad, float (&factor)[2]) {
     const int N = (PIECES + 3) / 4;
     float v[2][N];
 #pragma unroll
@@ -85,9 +85,15 @@ __device__ __forceinline__ void norm_factors(const float* squares, u32 row, u32 
         float ss = 0.f;
 #pragma unroll
         for (int i = 0; i < N; ++i) ss += v[up][i];
-        ss = quad_sum(ss);
-        if (quad == 0) factors[(row + up * 8) % ROWS] = rsqrtf(ss / HIDDEN + EPS);
+        factor[up] = rsqrtf(quad_sum(ss) / HIDDEN + EPS);
     }
+}
+
+// The same to shared memory, of which each quad reads what it wrote.
+__device__ __forceinline__ void norm_factors(const float* squares, u32 row, u32 quad, float* factors) {
+    float factor[2];
+    row_factors(squares, row, quad, factor);
+    if (quad == 0) { factors[row % ROWS] = factor[0]; factors[(row + 8) % ROWS] = factor[1]; }
 }
 
 // After the last layer, a block of 128 threads a row: y = x / rms(x) * gain. `last`: of the chunk's last row alone.

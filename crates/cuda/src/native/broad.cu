@@ -52,7 +52,6 @@ template <int CHAINS, int STAGES, class Rows, class Before, class After> __devic
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     await_previous();
     u32 group = tid / 128, quad = tid & 3, s = 0, parity = 0;
-    auto release = [&](u32 s) { if (tid % 128 == 0) mbar_arrive(saddr(&empty[s])); };
     float sum[BROAD / 2];
 #pragma unroll 1
     for (u32 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -60,24 +59,7 @@ template <int CHAINS, int STAGES, class Rows, class Before, class After> __devic
         before(row, quad, column);
 #pragma unroll 1
         for (u32 chain = 0; chain < CHAINS; ++chain) {
-            u32 begin = steps * chain / CHAINS, end = steps * (chain + 1) / CHAINS, last = 0;
-            if (begin == end)
-#pragma unroll
-                for (int i = 0; i < BROAD / 2; ++i) sum[i] = 0.f;
-            for (u32 i = begin; i < end; ++i) {
-                u32 at = ring + s * BROAD_BYTES;
-                mbar_wait(saddr(&full[s]), parity);
-                mma_begin();
-#pragma unroll
-                for (int k = 0; k < DEPTH / 16; ++k) mma64(sum, matrix(at + group * BOX + k * 32), matrix(at + 2 * BOX + k * 32), (i - begin) | k);
-                mma_commit();
-                mma_wait<1>();
-                if (i > begin) release(last);
-                last = s;
-                if (++s == STAGES) { s = 0; parity ^= 1; }
-            }
-            mma_wait<0>();
-            if (begin < end) release(last);
+            sum_up<BROAD>(sum, ring, STAGES, full, empty, group, steps * chain / CHAINS, steps * (chain + 1) / CHAINS, s, parity);
             after(sum, row, quad, column, ring + STAGES * BROAD_BYTES, chain);
         }
     }

@@ -169,6 +169,31 @@ struct Desk {
 __device__ __forceinline__ Desk desk(u32 ring, u32 width) { return Desk(ring + threadIdx.x / 32 * 16 * (width * 2 + 16), width); }
 __device__ __forceinline__ u32 left(u32 count, u32 first) { return count > first ? (count - first < 16 ? count - first : 16) : 0; }
 
+// A warpgroup's sums of 64 rows by N columns over the steps from `begin` to `end`, whose inputs come by a ring of `stages`; the first of
+// them is at stage `s`. It gives each stage back once it has read it.
+template <int N> __device__ __forceinline__ void sum_up(float (&sum)[N / 2], u32 ring, u32 stages, u64* full, u64* empty, u32 group, u32 begin, u32 end, u32& s, u32& parity) {
+    const u32 STAGE = (ROWS + N) * DEPTH * 2;
+    u32 last = 0;
+    auto release = [&](u32 s) { if (threadIdx.x % 128 == 0) mbar_arrive(saddr(&empty[s])); };
+    if (begin == end)
+#pragma unroll
+        for (int i = 0; i < N / 2; ++i) sum[i] = 0.f;
+    for (u32 i = begin; i < end; ++i) {
+        u32 at = ring + s * STAGE;
+        mbar_wait(saddr(&full[s]), parity);
+        mma_begin();
+#pragma unroll
+        for (int k = 0; k < DEPTH / 16; ++k) mma64(sum, matrix(at + group * BOX + k * 32), matrix(at + 2 * BOX + k * 32), (i - begin) | k);
+        mma_commit();
+        mma_wait<1>();
+        if (i > begin) release(last);
+        last = s;
+        if (++s == stages) { s = 0; parity ^= 1; }
+    }
+    mma_wait<0>();
+    if (begin < end) release(last);
+}
+
 // Tiles of ROWS rows by N columns of x w^T, 64, 128 or 192: two warpgroups multiply, one thread of a ninth warp sends copies. Rows
 // of `w` are those from `first` on and, of more than 64, half of them those from `second` on. `before` is for what may be read while the
 // first copies are under way; `after` takes a warp's 16 rows of sums, of each of CHAINS parts of the columns from `from` to
@@ -213,27 +238,9 @@ template <int N, int CHAINS, bool PAIR, class Before, class After> __device__ __
     before(row, quad);
     float sum[N / 2];
     u32 s = 0, parity = 0;
-    auto release = [&](u32 s) { if (tid % 128 == 0) mbar_arrive(saddr(&empty[s])); };
 #pragma unroll 1
     for (u32 chain = 0; chain < CHAINS; ++chain) {
-        u32 begin = steps * chain / CHAINS, end = steps * (chain + 1) / CHAINS, last = 0;
-        if (begin == end)
-#pragma unroll
-            for (int i = 0; i < N / 2; ++i) sum[i] = 0.f;
-        for (u32 i = begin; i < end; ++i) {
-            u32 at = ring + s * STAGE;
-            mbar_wait(saddr(&full[s]), parity);
-            mma_begin();
-#pragma unroll
-            for (int k = 0; k < DEPTH / 16; ++k) mma64(sum, matrix(at + group * BOX + k * 32), matrix(at + 2 * BOX + k * 32), (i - begin) | k);
-            mma_commit();
-            mma_wait<1>();
-            if (i > begin) release(last);
-            last = s;
-            if (++s == stages) { s = 0; parity ^= 1; }
-        }
-        mma_wait<0>();
-        if (begin < end) release(last);
+        sum_up<N>(sum, ring, stages, full, empty, group, steps * chain / CHAINS, steps * (chain + 1) / CHAINS, s, parity);
         if (chain + 1 == CHAINS) asm volatile("bar.sync 1, 256;" ::: "memory");
         if (PAIR) cluster_wait();
         after(sum, row, quad, ring, chain);

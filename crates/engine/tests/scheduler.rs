@@ -157,7 +157,7 @@ fn a_second_turn_reuses_the_first_to_the_token() {
     assert_eq!(warm.ids, cold.ids);
 }
 
-/// What is kept for reuse is bounded, by bytes and by number, however many prompts come.
+/// What is kept for reuse is bounded, however many prompts come: each of these takes a page.
 #[test]
 fn a_hundred_different_prompts_leave_no_more_than_may_be_kept() {
     let engine = engine();
@@ -178,8 +178,7 @@ fn a_hundred_different_prompts_leave_no_more_than_may_be_kept() {
         }
         std::thread::yield_now();
     };
-    assert!(load.kept > 0 && load.kv_bytes <= kv_bytes, "{load:?} of {kv_bytes}");
-    assert!(load.kept as u64 <= pages, "{load:?}");
+    assert!(load.kept > 0 && load.kept as u64 <= pages, "{load:?}");
 }
 
 #[test]

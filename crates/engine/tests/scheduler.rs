@@ -160,7 +160,8 @@ fn a_second_turn_reuses_the_first_to_the_token() {
 /// What is kept for reuse is bounded, however many prompts come: each of these takes a page.
 #[test]
 fn a_hundred_different_prompts_leave_no_more_than_may_be_kept() {
-    let engine = engine();
+    // Of its own: pages are the device's, and other tests use the common one's at the same time.
+    let engine = open(Source::Embedded, WeightFormat::Int8);
     let pages = (engine.plan().context.div_ceil(256) + 1) as u64;
     let kv_bytes = pages * 256 * engine.plan().kv_bytes_per_position;
     let options = SchedulerOptions { kv_bytes: Some(kv_bytes), ..SchedulerOptions::default() };
@@ -178,7 +179,7 @@ fn a_hundred_different_prompts_leave_no_more_than_may_be_kept() {
         }
         std::thread::yield_now();
     };
-    assert!(load.kept > 0 && load.kept as u64 <= pages, "{load:?}");
+    assert!(load.kept > 0 && load.kv_bytes > 0 && load.kv_bytes <= kv_bytes, "{load:?}");
 }
 
 #[test]

@@ -5,6 +5,9 @@
 use super::*;
 use tilewright_model::Code;
 
+/// What pages are multiples of.
+const PIECES: crate::text::Granularity = Some(2 << 20);
+
 const TEXT: &str = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }";
 
 #[test]
@@ -76,8 +79,8 @@ fn the_persistent_decoders_keep_everything_in_registers() {
     let mut options = options("sm_90a");
     options.push("--ptxas-options=-v".to_owned());
     let texts = [(&config, false), (&config, true), (&large, false)]
-        .map(|(config, int8)| crate::text::persistent(config, int8));
-    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows));
+        .map(|(config, int8)| crate::text::persistent(config, int8, PIECES));
+    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows, PIECES));
     for (index, text) in texts.iter().chain(&several).enumerate() {
         let (_, log) = compiler.cubin(text, "sm_90a", &options).unwrap();
         let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
@@ -98,7 +101,7 @@ fn the_plain_kernels_compile_for_every_architecture_and_cache() {
     for arch in ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"] {
         for (config, wide) in [(small(Family::Qwen2), true), (Preset::Qwen3Large.config(), false)] {
             for kv in [KvFormat::F32, KvFormat::Bf16, KvFormat::Int8] {
-                let text = crate::text::plain(&config, wide, kv, false);
+                let text = crate::text::plain(&config, wide, kv, false, PIECES);
                 compiler.cubin(&text, arch, &options(arch)).unwrap_or_else(|e| panic!("{arch}, {kv}: {e}"));
             }
         }

@@ -15,6 +15,7 @@ fn gpu(free: u64) -> Gpu {
         shared_memory: 232_448,
         memory: 141 << 30,
         free,
+        granularity: Some(2 << 20),
         driver: (13, 0),
     }
 }

@@ -287,6 +287,19 @@ fn the_oldest_goes_on_when_memory_runs_out() {
     assert_eq!(load.admitted, 4, "one that comes back is not counted again");
 }
 
+/// Another program may take memory that was counted on, also while a prompt is taken in.
+#[test]
+fn a_prompt_that_finds_no_memory_gives_way_and_comes_back() {
+    for full in 0..4 {
+        let (engine, watch) = fake::engine_of(PAGED, VOCAB, mixing);
+        *watch.full_in_prefill.lock().unwrap() = Some(full);
+        let scripts: Vec<_> = (0..3).map(|i| script(0, &[i, 5, 6, 7, 8, 9, 10], 12)).collect();
+        let (heard, load) = play(&engine, &watch, &scripts, &SchedulerOptions::default());
+        check(&engine, &scripts, &heard);
+        assert_eq!(load.preempted, 1, "call {full}: {load:?}");
+    }
+}
+
 #[test]
 fn options_outside_their_range_are_refused_together() {
     let (engine, _) = fake::engine_of(PAGED, VOCAB, mixing);

@@ -10,7 +10,7 @@ use crate::blocks::Blocks;
 use crate::compile::compile;
 use crate::decoder::Decoder;
 use crate::device::Device;
-use crate::gpu::find;
+use crate::gpu::{Gpu, find};
 use crate::held::Held;
 use crate::kv::layout::pages;
 use crate::kv::{Layout, Store};
@@ -51,6 +51,8 @@ pub fn open_model(
     progress: &mut Watch<'_>,
 ) -> Result<CudaModel, Refusal> {
     let gpu = find(options.ordinal)?;
+    let granularity = gpu.granularity.filter(|_| options.pages != Some(false));
+    let gpu = Gpu { granularity, ..gpu };
     let config = checkpoint.config().clone();
     let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
     let mut plan = resolve_plan(&config, &stored, options, &gpu)?;

@@ -57,7 +57,6 @@ fn each(seed: u64, mut work: impl FnMut(&str, &mut CudaModel)) {
         return;
     }
     for (name, config, options) in ways() {
-        let config = Config { max_positions: config.max_positions.max(2048), ..config };
         let (_folder, checkpoint) = seeded(&config, seed);
         let options = CudaOptions { context: Some(CONTEXT), prefill_chunk: Some(200), ..options };
         let mut model = resident(&checkpoint, &options);
@@ -243,6 +242,29 @@ fn sequences_take_pages_as_they_grow() {
         model.release(whole);
         model.release(cut);
     });
+}
+
+/// Where memory is taken at once nothing is shared, pages lie closer together, and every bit is the same.
+#[test]
+fn without_pages_every_bit_is_the_same() {
+    if !present() {
+        return;
+    }
+    for (name, config, options) in ways() {
+        let (_folder, checkpoint) = seeded(&config, 36);
+        let (prompt, late) = (ids(600, config.vocab), ids(900, config.vocab));
+        let seen = [None, Some(false)].map(|pages| {
+            let options = CudaOptions { context: Some(CONTEXT), pages, ..options.clone() };
+            let mut model = resident(&checkpoint, &options);
+            let sequence = holding(&mut model, &prompt);
+            if pages.is_some() {
+                assert_eq!(model.paging(), None, "{name}");
+                assert_eq!(model.fork(sequence, PAGE, CONTEXT).unwrap(), None, "{name}");
+            }
+            go_on(&mut model, sequence, &late[700..900])
+        });
+        seen[0].check(&seen[1], name);
+    }
 }
 
 /// A call that finds no page is refused before any work.

@@ -72,7 +72,8 @@ impl<M: Mapping> Mapped<M> {
 
 /// The pages of positions.
 fn of(positions: &Range<usize>) -> Range<usize> {
-    positions.start / PAGE..pages(positions.end)
+    let end = if positions.is_empty() { 0 } else { pages(positions.end) };
+    positions.start / PAGE..end
 }
 
 impl<M: Mapping> Pool<M> {

@@ -7,8 +7,9 @@
 #define MOST 32 // rows
 
 struct Row {
-    u8* cache;
-    u32 position, rest;
+    u8* cache; // as kv.cuh has it
+    u32 position;
+    u32 rest;  // nothing
 };
 
 // What lies at `address` of this block's shared memory, in block `rank` of its cluster.

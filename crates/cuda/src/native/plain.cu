@@ -67,8 +67,9 @@ __device__ __forceinline__ u32 place(u32 at, u32 dim, bool value) {
 
 // Where a row's sequence keeps keys and values, and the row's position.
 struct Row {
-    unsigned char* cache;
-    u32 position, rest;
+    unsigned char* cache; // as kv.cuh has it
+    u32 position;
+    u32 rest; // nothing
 };
 // The block of a position.
 __device__ __forceinline__ Cached* cached(const Row& r, u32 layer, u32 head, u32 value, u32 position) {

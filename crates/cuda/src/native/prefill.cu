@@ -20,9 +20,10 @@
 
 // Rows that go through the layers together: the rows of one sequence from position `start` on.
 struct Chunk {
-    u8* cache;
+    u8* cache; // as kv.cuh has it
     u32 start, count;
-    u32 room, rest; // positions a head of `keys` and `values` below
+    u32 room;  // positions a head of `keys` and `values` below
+    u32 rest;  // nothing
 };
 
 // Place of element `dim` of position `at` of a block, as the decoder's matrix instructions read it.

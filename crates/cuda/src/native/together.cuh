@@ -36,7 +36,8 @@
 // A sequence: its cache, and the position of the token fed first.
 struct Row {
     u8* cache;
-    u32 position, rest;
+    u32 position;
+    u32 rest; // nothing
 };
 
 // `p` is that of decode.cu, of which position, kv and ends are not used; out is [steps][ROWS], logits are those of the last step.

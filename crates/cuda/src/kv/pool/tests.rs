@@ -123,7 +123,9 @@ fn memory_follows_the_length_and_fresh_pages_are_zero() {
     let (mut pool, world) = pool(9);
     let mut one = pool.create(8 * PAGE).unwrap();
     assert_eq!((pool.used(), world.left.get()), (0, 9));
-    for (positions, used) in [(0..1, 1), (1..PAGE, 1), (PAGE..PAGE + 1, 2), (PAGE + 1..5 * PAGE, 5)] {
+    for (positions, used) in
+        [(0..0, 0), (0..1, 1), (1..PAGE, 1), (PAGE..PAGE + 1, 2), (PAGE + 1..5 * PAGE, 5)]
+    {
         write(&mut pool, &mut one, positions.clone(), 3);
         assert_eq!(pool.used(), used, "{positions:?}");
     }
@@ -177,7 +179,10 @@ fn a_step_that_finds_too_little_memory_changes_nothing() {
     };
     assert_eq!(both(&mut pool, &mut one, &mut two), Err(Code::OutOfMemory));
     assert_eq!((pool.used(), one.pages.len(), two.pages.len()), (2, 1, 1));
-    assert_eq!(pool.fork(&one, 3, PAGE).map(drop).map_err(|refusal| refusal.code()), Ok(()));
+    let fork = pool.fork(&one, 3, PAGE).unwrap();
+    assert_eq!(pool.fork(&one, 3, PAGE).map(drop).unwrap_err().code(), Code::OutOfMemory);
+    assert_eq!(pool.used(), 3);
+    pool.release(fork);
     pool.release(two);
     let mut two = pool.create(4 * PAGE).unwrap();
     pool.most = 2;

@@ -31,11 +31,11 @@ impl Pages {
         if self.stride.is_some() { self.capacity.div_ceil(PAGE) } else { 1 }
     }
 
-    /// Elements of a type from one to the next; of one alone a number that nothing is multiplied with.
+    /// Elements of a type from one to the next, where there is a next.
     pub(super) const fn stride(self, of: Scalar) -> u64 {
         match self.stride {
             Some(bytes) => bytes / of.bytes() as u64,
-            None => 1 << 10,
+            None => 0,
         }
     }
 

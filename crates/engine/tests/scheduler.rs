@@ -149,16 +149,18 @@ fn a_running_reply_lends_its_prompt(engine: &Engine) {
     let beginning = engine.encode(&"One day a girl saw a big red ball in the park. ".repeat(30)).unwrap();
     let context = engine.plan().context;
     assert!((300..context / 2).contains(&beginning.len()), "{} of {context}", beginning.len());
-    let long = Request {
-        max_tokens: Some(context - beginning.len()),
+    let request = |prompt: Vec<u32>, max_tokens| Request {
+        max_tokens: Some(max_tokens),
         ignore_eos: true,
-        ..Request::new(beginning.clone())
+        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+        ..Request::new(prompt)
     };
+    let long = request(beginning.clone(), context - beginning.len());
     let mut running = scheduler.open(long).unwrap();
     assert!(matches!(running.next(), Some(Ok(_))));
     for end in [" She took", " \"Look"] {
         let prompt = [&beginning[..], &engine.encode(end).unwrap()].concat();
-        let short = Request { max_tokens: Some(9), ignore_eos: true, ..Request::new(prompt) };
+        let short = request(prompt, 9);
         let reply = scheduler.open(short.clone()).unwrap().reply().unwrap();
         // Where a reply is as good as a prompt, what it has said so far may be the beginning of this one too.
         assert!(reply.done.usage.cached_tokens >= beginning.len(), "{:?}", reply.done.usage);

@@ -107,3 +107,37 @@ fn the_plain_kernels_compile_for_every_architecture_and_cache() {
         }
     }
 }
+
+/// The heads of a step of overlapping launches read pages; nothing of that is worth a register in memory.
+#[test]
+fn attention_over_pages_keeps_everything_in_registers() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    use tilewright_backend::KvFormat;
+    use tilewright_gate::seeded::Preset;
+    use tilewright_kernels::Shape;
+    use tilewright_kernels::decode::overlap::{append, attention};
+    use tilewright_kernels::decode::{self, Options};
+    use tilewright_tile::{Scalar, emit, verify};
+    let config = Preset::Qwen3Small.config();
+    let shape = Shape::new(&config, 4096);
+    let mut with = language_options("sm_90a");
+    with.push("--ptxas-options=-v".to_owned());
+    let rows = decode::Layout::Rows;
+    for (kv, cache, layout) in [
+        (KvFormat::F32, Scalar::F32, rows),
+        (KvFormat::Bf16, Scalar::Bf16, rows),
+        (KvFormat::Bf16, Scalar::Bf16, decode::Layout::Fragments),
+        (KvFormat::Int8, Scalar::I8, rows),
+    ] {
+        let page = crate::kv::Layout::new(&config, kv, PIECES).page_bytes() as u64;
+        let options = Options::PAIRS.cache(cache).vectors(Scalar::F32).layout(layout).pages(page);
+        for kernel in [attention(&shape, &options), append(&shape, &options)] {
+            let kernel = verify(kernel).unwrap();
+            let (_, log) = compiler.cubin(&emit::cuda(&kernel), "sm_90a", &with).unwrap();
+            assert!(log.contains(" 0 bytes stack frame"), "{kv}, {layout:?}: {log}");
+        }
+    }
+}

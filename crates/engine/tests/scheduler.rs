@@ -158,18 +158,18 @@ fn a_running_reply_lends_its_prompt(engine: &Engine) {
     let long = request(beginning.clone(), context - beginning.len());
     let mut running = scheduler.open(long).unwrap();
     assert!(matches!(running.next(), Some(Ok(_))));
-    for end in [" She took", " \"Look"] {
-        let prompt = [&beginning[..], &engine.encode(end).unwrap()].concat();
-        let short = request(prompt, 9);
-        let reply = scheduler.open(short.clone()).unwrap().reply().unwrap();
-        // Where a reply is as good as a prompt, what it has said so far may be the beginning of this one too.
-        assert!(reply.done.usage.cached_tokens >= beginning.len(), "{:?}", reply.done.usage);
-        assert_eq!(reply.ids, alone.open(short).unwrap().reply().unwrap().ids);
-    }
+    let shorts = [" She took", " \"Look"]
+        .map(|end| request([&beginning[..], &engine.encode(end).unwrap()].concat(), 9));
+    let replies = shorts.clone().map(|short| scheduler.open(short).unwrap().reply().unwrap());
     let load = scheduler.load();
     println!("{}: {load:?}", engine.plan().kernels);
     assert!(load.running > 0 && load.kv_bytes > 0 && load.kv_limit.is_some(), "{load:?}");
     running.close();
+    for (short, reply) in shorts.into_iter().zip(replies) {
+        // Where a reply is as good as a prompt, what it has said so far may be the beginning of this one too.
+        assert!(reply.done.usage.cached_tokens >= beginning.len(), "{:?}", reply.done.usage);
+        assert_eq!(reply.ids, alone.open(short).unwrap().reply().unwrap().ids);
+    }
 }
 
 #[test]

@@ -108,6 +108,17 @@ fn the_plain_kernels_compile_for_every_architecture_and_cache() {
     }
 }
 
+#[test]
+fn the_kernels_for_hopper_compile() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    let config = tilewright_gate::seeded::Preset::Qwen3Small.config();
+    let text = crate::text::hopper(&config, PIECES);
+    compiler.cubin(&text, "sm_90a", &options("sm_90a")).unwrap_or_else(|e| panic!("{e}"));
+}
+
 /// The heads of a step of overlapping launches read pages; nothing of that is worth a register in memory.
 #[test]
 fn attention_over_pages_keeps_everything_in_registers() {

@@ -65,6 +65,8 @@ pub(crate) struct Kind {
     pub(crate) two_paths: bool,
     /// Steps of several sequences that it takes by itself; 0 as 1.
     pub(crate) window: usize,
+    /// Pages that it says there may be.
+    pub(crate) most: Option<usize>,
 }
 
 /// See [`Kind::two_paths`].
@@ -244,7 +246,7 @@ impl Resident for Fake {
     fn paging(&self) -> Option<Paging> {
         let pages = self.sequences.values().flat_map(|held| &held.pages).map(Arc::as_ptr);
         let used = pages.collect::<BTreeSet<_>>().len();
-        self.kind.pages.then_some(Paging { page: PAGE, bytes: PAGE as u64, used, most: None })
+        self.kind.pages.then_some(Paging { page: PAGE, bytes: PAGE as u64, used, most: self.kind.most })
     }
 
     fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {

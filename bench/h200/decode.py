@@ -47,7 +47,6 @@ class Params(ctypes.Structure):
 
     _fields_ = [(n, ctypes.c_void_p) for n in ["tape"]] + [("tape_stride", ctypes.c_uint64), ("scales", ctypes.c_void_p), ("scale_stride", ctypes.c_uint64)]
     _fields_ += [(n, ctypes.c_void_p) for n in ["embedding", "norms", "head_norms", "rope", "kv"]]
-    _fields_ += [("kv_blocks", ctypes.c_uint64)]
     _fields_ += [(n, ctypes.c_void_p) for n in ["link", "forced", "out", "logits", "abort_word"]]
     _fields_ += [(n, ctypes.c_uint32) for n in ["position", "steps", "epoch", "fault"]]
     _fields_ += [("ends", ctypes.c_int * 8), ("deadline_ns", ctypes.c_uint64)]
@@ -175,7 +174,7 @@ class Session:
         rows = torch.full((steps, VOCAB), float("nan"), device="cuda") if logits else None
         self.link[-4 * HIDDEN - 2 * WORKERS : -2 * WORKERS].zero_()
         params = Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
-                        at(self.kv), POSITIONS // 32, at(self.link), at(feed), at(out),
+                        at(self.kv), at(self.link), at(feed), at(out),
                         at(rows) if logits else None, at(self.abort), position, steps, self.epoch, 0,
                         (ctypes.c_int * 8)(*[-1] * 8), 2_000_000_000)
         time = launch(self.kernel, WORKERS, WARPS * 32 + 128, self.shared, [params])
@@ -218,12 +217,18 @@ def check(session, truth):
     return good and same and chosen and torch.equal(split, logits)
 
 
+def page_bytes():
+    """Bytes of a page of 256 positions, one behind the other."""
+    return LAYERS * KV_HEADS * 2 * 8 * CHUNK
+
+
 def text():
     """The decoder's kernels for this shape."""
     native = HERE.parent.parent / "crates/cuda/src/native"
     shape = dict(LAYERS=LAYERS, HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, INTER=INTER, VOCAB=VOCAB, EPS="1e-6f")
+    shape |= dict(BLOCK_BYTES=CHUNK, PAGE_BYTES=page_bytes())
     constants = "".join(f"#define {name} {value}\n" for name, value in shape.items())
-    files = ("prelude.cuh", "pack.cu", "worker.cuh", "attend.cuh", "decode.cu")
+    files = ("kv.cuh", "prelude.cuh", "pack.cu", "worker.cuh", "attend.cuh", "decode.cu")
     return constants + "".join((native / file).read_text() for file in files)
 
 

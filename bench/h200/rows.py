@@ -15,12 +15,13 @@ from launcher import Module, graph, matrix, tensor_map, time_graph
 LAYERS, HIDDEN, HEADS, KV_HEADS, DIM, INTER, VOCAB = 28, 1024, 16, 8, 128, 3072, 151936
 Q, KV = HEADS * DIM, KV_HEADS * DIM
 QKV = Q + 2 * KV
-MOST, ROOM, BATCH_BLOCKS = 4096, 8192, 32
+MOST, ROOM, BATCH_ROOM, PAGE = 4096, 8192, 1024, 256
 BF16, DEV = torch.bfloat16, "cuda"
 NATIVE = HERE / "../../crates/cuda/src/native"
 SHAPE = dict(HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, HEAD_DIM=DIM, INTER=INTER, VOCAB=VOCAB)
+SHAPE |= dict(BLOCK_BYTES=64 * DIM, PAGE_BYTES=LAYERS * KV_HEADS * 2 * PAGE * 2 * DIM)
 DEFINES = "".join(f"#define {k} {v}\n" for k, v in (SHAPE | dict(EPS="1e-6f", QK_NORM=1, QKV_BIAS=0)).items())
-TEXTS = ("hopper.cuh", "prefill.cu", "broad.cu", "flash.cu", "batch.cu")
+TEXTS = ("kv.cuh", "hopper.cuh", "prefill.cu", "broad.cu", "flash.cu", "batch.cu")
 BROAD, STAGES = 256, 4
 
 
@@ -54,8 +55,8 @@ PLACES = [places(False), places(True)]
 
 def cached(cache, layer, value):
     """Keys or values of a layer by positions, [KV_HEADS, positions, DIM]."""
-    blocks = cache.shape[3]
-    return cache[layer, :, value][:, :, PLACES[value].reshape(-1)].reshape(KV_HEADS, blocks * 32, DIM)
+    blocks = cache[:, layer, :, value].transpose(0, 1)
+    return blocks[..., PLACES[value].reshape(-1)].reshape(KV_HEADS, cache.shape[0] * PAGE, DIM)
 
 
 def table(*values):
@@ -114,13 +115,13 @@ class Prompt:
         half = lambda *shape: torch.zeros(*shape, dtype=BF16, device=DEV)
         self.x, self.squares = torch.zeros(MOST, HIDDEN, device=DEV), torch.zeros(MOST, HIDDEN // 64, device=DEV)
         self.y, self.q, self.att, self.product = half(MOST, HIDDEN), half(MOST, Q), half(MOST, Q), half(MOST, INTER)
-        self.cache = half(LAYERS, KV_HEADS, 2, ROOM // 32, 32 * DIM)
+        self.cache = half(ROOM // PAGE, LAYERS, KV_HEADS, 2, PAGE // 32, 32 * DIM)
         self.k, self.v = half(KV_HEADS * ROOM, DIM), half(KV_HEADS * ROOM, DIM)
         self.maps = {n: matrix(getattr(self, n), 64) for n in ("y", "q", "att", "product")}
         self.maps |= {n: matrix(getattr(self, n), 128) for n in "kv"}
 
     def chunk(self, start, count):
-        return table(self.cache, ROOM // 32, start, count, ROOM)
+        return table(self.cache, start, count, ROOM, 0)
 
     def residual(self, index):
         return words(self.x, self.y, self.squares, self.w.norms[index])
@@ -202,7 +203,7 @@ class Batch:
     def __init__(self, module, weights):
         self.module, self.w = module, weights
         half = lambda *shape: torch.zeros(*shape, dtype=BF16, device=DEV)
-        self.caches = [random(LAYERS, KV_HEADS, 2, BATCH_BLOCKS, 32 * DIM) for _ in range(32)]
+        self.caches = [random(BATCH_ROOM // PAGE, LAYERS, KV_HEADS, 2, PAGE // 32, 32 * DIM) for _ in range(32)]
         self.x, self.squares = torch.zeros(32, HIDDEN, device=DEV), torch.zeros(32, HIDDEN // 8, device=DEV)
         self.y, self.att, self.product = half(32, HIDDEN), half(32, Q), half(32, INTER)
         self.q, self.parts = torch.zeros(32, Q, device=DEV), torch.zeros(32 * KV_HEADS * 8 * 2 * (DIM + 2), device=DEV)
@@ -215,7 +216,7 @@ class Batch:
         self.head = matrix(weights.embedding, 64)
 
     def rows(self, positions):
-        return table(*[v for c, p in zip(self.caches, positions) for v in (c, BATCH_BLOCKS, p)])
+        return table(*[v for c, p in zip(self.caches, positions) for v in (c, p, 0)])
 
     def stream(self, gain):
         return words(self.x, gain, self.y, self.squares)
@@ -378,7 +379,7 @@ def check_batch(b):
         seen, positions = [], [37 * i * i % 1024 for i in range(count)]
         before, product = torch.randn(32, HIDDEN, device=DEV), random(32, INTER)
         for size in (s for s in (8, 16, 32) if s >= count):
-            rows, kept = b.rows(positions), [c[4].clone() for c in b.caches[:count]]
+            rows, kept = b.rows(positions), [c[:, 4].clone() for c in b.caches[:count]]
             b.x.copy_(before), b.product.copy_(product)
             for buffer in (b.y, b.squares, b.q):
                 buffer.fill_(math.nan)
@@ -398,7 +399,7 @@ def check_batch(b):
             assert error(b.q[:count].view(count, HEADS, DIM), want_q) < 1e-5
             want_k = w.rotated(k.view(count, KV_HEADS, DIM), w.head_norms[4, 1], positions)
             assert error(keys, want_k) < 4e-3 and error(values, v.view(count, KV_HEADS, DIM)) < 4e-3
-            assert sum(int((c[4] != k).sum()) for c, k in zip(b.caches, kept)) <= count * 2 * KV
+            assert sum(int((c[:, 4] != k).sum()) for c, k in zip(b.caches, kept)) <= count * 2 * KV
             gate, up = (y @ w.layers[3]["gate_up"].double().T).split(INTER, 1)
             assert error(b.product[:count], torch.nn.functional.silu(gate) * up) < 4e-3
             parts = (b.x, b.y, b.squares, b.q, b.product)

@@ -33,8 +33,9 @@ def shared(rows, slots):
 
 def text():
     native = HERE.parent.parent / "crates/cuda/src/native"
-    files = ("prelude.cuh", "worker.cuh", "attend.cuh", "together.cuh", "mates.cuh", "together.cu")
+    files = ("kv.cuh", "prelude.cuh", "worker.cuh", "attend.cuh", "together.cuh", "mates.cuh", "together.cu")
     shape = dict(LAYERS=decode.LAYERS, HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, INTER=INTER, VOCAB=decode.VOCAB, EPS="1e-6f")
+    shape |= dict(BLOCK_BYTES=CHUNK, PAGE_BYTES=decode.page_bytes())
     return "".join(f"#define {n} {v}\n" for n, v in shape.items()) + "".join((native / f).read_text() for f in files)
 
 
@@ -54,7 +55,6 @@ class Sequences:
     """KV caches of some sequences, filled as if positions had been written, or empty."""
 
     def __init__(self, count, fill=False, positions=POSITIONS):
-        self.blocks = positions // 32
         self.kv = torch.zeros(count, decode.LAYERS * KV_HEADS * positions * 2 * HEAD, dtype=torch.bfloat16, device="cuda")
         for one in self.kv if fill else ():
             one.normal_()
@@ -75,7 +75,7 @@ class Runner:
     def run(self, sequences, which, positions, tokens, steps, logits=False, deadline=2_000_000_000):
         """Ids chosen, [steps][rows], and milliseconds."""
         m, at, count = self.model, lambda t: t.data_ptr(), len(which)
-        rows = torch.tensor([[sequences.kv[w].data_ptr(), sequences.blocks | p << 32] for w, p in zip(which, positions)], dtype=torch.int64, device="cuda")
+        rows = torch.tensor([[sequences.kv[w].data_ptr(), p] for w, p in zip(which, positions)], dtype=torch.int64, device="cuda")
         feed = torch.tensor(tokens, dtype=torch.int32, device="cuda")
         out = torch.full((steps, self.build.rows), -7, dtype=torch.int32, device="cuda")
         self.link.zero_()

@@ -51,8 +51,12 @@ pub struct Step {
 pub struct Paging {
     /// Positions of a page.
     pub page: usize,
+    /// Bytes of a page.
+    pub bytes: u64,
     /// Pages in memory; one that several sequences share counts once.
     pub used: usize,
+    /// Pages that there may be, where the device has a memory of its own.
+    pub most: Option<usize>,
 }
 
 /// What prefill is to do with logits.

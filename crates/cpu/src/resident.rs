@@ -85,7 +85,8 @@ impl<E: Load> Resident for CpuModel<E> {
     }
 
     fn paging(&self) -> Option<Paging> {
-        Some(Paging { page: SEGMENT, used: self.segments.get() })
+        let bytes = SEGMENT as u64 * self.plan.kv_bytes_per_position;
+        Some(Paging { page: SEGMENT, bytes, used: self.segments.get(), most: None })
     }
 
     fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {

@@ -8,7 +8,6 @@ use tilewright_model::{Code, Config, Finding, Refusal};
 
 use crate::device::{Buffer, Device, function};
 use crate::gpu::failed;
-use crate::kv::KvCache;
 use crate::pack::{HEAD, Packer};
 use crate::persistent::{ENDS, Params, STEPS, THREADS, Tape, WORKERS, link_words, shared_bytes, timeout};
 use crate::raw::launch::{Arg, Grid, allow_shared, local_bytes};
@@ -56,7 +55,7 @@ pub(crate) struct Tapes {
 
 /// What one launch decodes.
 pub(crate) struct Run<'a> {
-    pub(crate) cache: &'a KvCache,
+    pub(crate) cache: u64,
     /// Of the first token.
     pub(crate) position: usize,
     /// The token fed first.
@@ -150,8 +149,7 @@ impl Decoder {
             norms: weights.norms.address,
             head_norms: weights.head_norms.as_ref().map_or(0, |b| b.address),
             rope: run.rope,
-            kv: run.cache.address(),
-            kv_blocks: run.cache.blocks as u64,
+            kv: run.cache,
             link: self.link.address,
             forced: self.forced.address,
             out: self.out.address,

@@ -10,6 +10,7 @@ use tilewright_model::Refusal;
 use crate::gpu::failed;
 use crate::raw::launch::{Arg, Grid, address, allocate, launch};
 use crate::raw::overlap::{self, Graph, Shape};
+use crate::raw::pages;
 
 /// A GPU in use. Everything is done in the order it is asked for.
 pub(crate) struct Device {
@@ -80,6 +81,22 @@ impl Device {
         let view = buffer.slice.slice(at..at + bytes.len());
         self.stream.memcpy_dtoh(&view, bytes).map_err(|e| failed("a copy from the GPU", e))?;
         self.wait()
+    }
+
+    /// Copies from an address where memory lies, once everything before is done.
+    pub(crate) fn download(&self, address: u64, bytes: &mut [u8]) -> Result<(), Refusal> {
+        pages::download(&self.stream, address, bytes).map_err(|e| failed("a copy from the GPU", e))
+    }
+
+    /// The order in which everything is done.
+    pub(crate) fn stream(&self) -> Arc<CudaStream> {
+        Arc::clone(&self.stream)
+    }
+
+    /// Bytes of memory that are free.
+    pub(crate) fn free(&self) -> Result<u64, Refusal> {
+        let (free, _) = self.context.mem_get_info().map_err(|e| failed("the GPU's memory", e))?;
+        Ok(free as u64)
     }
 
     /// Waits until everything asked for is done.

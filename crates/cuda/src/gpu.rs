@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use tilewright_model::{Code, Refusal};
 
-use crate::raw::driver;
+use crate::raw::{driver, pages};
 
 /// The oldest driver whose functions are called.
 const OLDEST_DRIVER: (u32, u32) = tilewright_backend::support::LEAST_CUDA_DRIVER;
@@ -28,6 +28,8 @@ pub struct Gpu {
     pub memory: u64,
     /// Bytes of memory free now.
     pub free: u64,
+    /// What pieces of memory that addresses can be given to are multiples of, in bytes; `None` where there are no such.
+    pub granularity: Option<u64>,
     /// The newest CUDA that the driver serves.
     pub driver: (u32, u32),
 }
@@ -132,6 +134,7 @@ fn facts(ordinal: usize, driver: (u32, u32)) -> Result<Gpu, DriverError> {
         shared_memory: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         memory: memory as u64,
         free: free as u64,
+        granularity: pages::granularity(&context, ordinal)?,
         driver,
     })
 }

@@ -22,10 +22,10 @@ const BOX_ROWS: u32 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     pub(crate) cache: u64,
-    pub(crate) blocks: u32,
     pub(crate) start: u32,
     pub(crate) count: u32,
     pub(crate) room: u32,
+    pub(crate) rest: u32,
 }
 
 /// Why the kernels cannot take a model on a GPU, or nothing.

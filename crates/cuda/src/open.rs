@@ -10,8 +10,10 @@ use crate::blocks::Blocks;
 use crate::compile::compile;
 use crate::decoder::Decoder;
 use crate::device::Device;
-use crate::gpu::find;
+use crate::gpu::{Gpu, find};
 use crate::held::Held;
+use crate::kv::layout::pages;
+use crate::kv::{Layout, Store};
 use crate::options::CudaOptions;
 use crate::overlap::{self, Overlap, capacity};
 use crate::plan::{is_hopper, is_overlapping, is_persistent, paths, resolve_plan};
@@ -22,6 +24,9 @@ use crate::stages::Stages;
 use crate::text;
 use crate::together::{ROWS, Together, takes_shape};
 use crate::weights::upload;
+
+/// Memory left to what grows with the longest sequence beside keys and values.
+const RESERVE: u64 = 512 << 20;
 
 /// Makes `checkpoint` resident: finds the GPU, resolves the plan, compiles kernels, uploads every matrix.
 ///
@@ -46,26 +51,30 @@ pub fn open_model(
     progress: &mut Watch<'_>,
 ) -> Result<CudaModel, Refusal> {
     let gpu = find(options.ordinal)?;
+    let granularity = gpu.granularity.filter(|_| options.pages != Some(false));
+    let gpu = Gpu { granularity, ..gpu };
     let config = checkpoint.config().clone();
     let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
     let mut plan = resolve_plan(&config, &stored, options, &gpu)?;
     let (arch, driver, persistent) = (gpu.arch(), Some(gpu.driver), is_persistent(&plan));
     let held = Held::of(&config, plan.weights, paths(&plan));
+    let (pieces, layout) = (gpu.granularity, Layout::new(&config, plan.kv, gpu.granularity));
     let text = if is_hopper(&plan) {
-        text::hopper(&config)
+        text::hopper(&config, pieces)
     } else {
-        text::plain(&config, held.is_wide(), plan.kv, persistent)
+        text::plain(&config, held.is_wide(), plan.kv, persistent, pieces)
     };
     let many = compile(&text, &arch, driver, progress)?;
     let int8 = plan.weights == WeightFormat::Int8;
-    let decode =
-        persistent.then(|| compile(&text::persistent(&config, int8), &arch, driver, progress)).transpose()?;
+    let decode = persistent
+        .then(|| compile(&text::persistent(&config, int8, pieces), &arch, driver, progress))
+        .transpose()?;
     // Several sequences decode persistently where one does, from the same weights.
     let several = persistent && !int8 && is_hopper(&plan) && takes_shape(&config, plan.context);
     let beside = if several { &ROWS[..] } else { &[] };
     let beside = beside
         .iter()
-        .map(|rows| compile(&text::together(&config, *rows), &arch, driver, progress))
+        .map(|rows| compile(&text::together(&config, *rows, pieces), &arch, driver, progress))
         .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;
@@ -73,7 +82,8 @@ pub fn open_model(
     let overlap = match is_overlapping(&plan) {
         true => {
             let as_planned = (plan.weights, plan.kv, is_hopper(&plan));
-            Some(Overlap::new(&device, &config, &gpu, as_planned, formats.clone(), plan.context, progress)?)
+            let lengths = (plan.context, layout);
+            Some(Overlap::new(&device, &config, &gpu, as_planned, formats.clone(), lengths, progress)?)
         }
         false => None,
     };
@@ -104,6 +114,16 @@ pub fn open_model(
         Rows::Staged(Box::new(Stages::new(&device, &module, &config, most, blocks)?))
     };
     let rope = RopeTable::new(&device)?;
+    let fragments = persistent || is_hopper(&plan);
+    // A context, and a page that is being copied, have been planned for.
+    let most = match gpu.granularity {
+        Some(_) => {
+            let free = device.free()?.saturating_sub(RESERVE) / layout.page_bytes() as u64;
+            Some(usize::try_from(free).unwrap_or(usize::MAX).max(pages(plan.context) + 1))
+        }
+        None => None,
+    };
+    let store = Store::new(&device, layout, fragments, most);
     let sequences = BTreeMap::new();
-    Ok(CudaModel { config, plan, weights, rows, decoder, overlap, rope, sequences, next: 0, device })
+    Ok(CudaModel { config, plan, weights, rows, decoder, overlap, rope, sequences, next: 0, store, device })
 }

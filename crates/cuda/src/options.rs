@@ -23,4 +23,6 @@ pub struct CudaOptions {
     pub overlap: Option<bool>,
     /// Whether prompts and batches may go through the kernels for Hopper where they fit. Default: yes.
     pub hopper: Option<bool>,
+    /// Whether sequences may take pages for keys and values as they grow, and share them. Default: where the GPU can.
+    pub pages: Option<bool>,
 }

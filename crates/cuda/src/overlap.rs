@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use cudarc::driver::CudaFunction;
 use tilewright_backend::{KvFormat, Watch};
 use tilewright_kernels::decode::overlap::{end, fits, lies, step_of};
-use tilewright_kernels::decode::{Layout, Options};
+use tilewright_kernels::decode::{self, Options};
 use tilewright_kernels::{Format, Formats, ModelPack, Shape, Tensor};
 use tilewright_model::{Code, Config, Parameters, Refusal, StoredType, WeightFormat};
 use tilewright_tile::{Kernel, Pipeline, Rejection, Scalar, Verified, emit};
@@ -17,6 +17,7 @@ use crate::compile::compile_language;
 use crate::device::{Buffer, Device, function};
 use crate::gpu::Gpu;
 use crate::held::in_fours;
+use crate::kv::{Layout, PAGE};
 use crate::pipeline::Launches;
 use crate::raw::overlap::Graph;
 use crate::weights::Weights;
@@ -49,7 +50,7 @@ fn options(config: &Config, weights: WeightFormat, kv: KvFormat, hopper: bool) -
         KvFormat::Int8 => Scalar::I8,
         KvFormat::F32 | KvFormat::F16 => Scalar::F32,
     };
-    let layout = if hopper { Layout::Fragments } else { Layout::Rows };
+    let layout = if hopper { decode::Layout::Fragments } else { decode::Layout::Rows };
     Options::of(uniform(config, weights), Scalar::F32).vectors(Scalar::F32).cache(cache).layout(layout)
 }
 
@@ -74,9 +75,9 @@ pub(crate) fn formats(config: &Config, weights: WeightFormat, stored: &Parameter
     }
 }
 
-/// Positions of a cache for a sequence of `positions`, in a model that holds `context`.
+/// Positions of a cache for a sequence of `positions`, in a model that holds `context`: whole pages.
 pub(crate) fn capacity(positions: usize, context: usize) -> usize {
-    positions.max(LEAST).next_power_of_two().min(context.max(128).next_multiple_of(32))
+    positions.max(LEAST).next_power_of_two().min(context.next_multiple_of(PAGE))
 }
 
 /// What steps work with.
@@ -117,10 +118,10 @@ impl Overlap {
         gpu: &Gpu,
         (weights, kv, hopper): (WeightFormat, KvFormat, bool),
         formats: Formats,
-        context: usize,
+        (context, layout): (usize, Layout),
         progress: &mut Watch<'_>,
     ) -> Result<Self, Refusal> {
-        let options = options(config, weights, kv, hopper);
+        let options = options(config, weights, kv, hopper).pages(layout.page_bytes() as u64);
         let most = capacity(context, context);
         let shape = Shape::new(config, most as u32);
         let own = BTreeMap::from([("ids".to_owned(), device.zeros(most * 4)?)]);

@@ -195,7 +195,6 @@ pub(crate) struct Params {
     pub(crate) head_norms: u64,
     pub(crate) rope: u64,
     pub(crate) kv: u64,
-    pub(crate) kv_blocks: u64,
     pub(crate) link: u64,
     pub(crate) forced: u64,
     pub(crate) out: u64,

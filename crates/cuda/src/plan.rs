@@ -9,6 +9,7 @@ use tilewright_model::{Code, Config, Finding, Parameters, Refusal, StoredType, W
 use crate::gpu::Gpu;
 use crate::held::{Held, Numbers, Paths};
 use crate::hopper;
+use crate::kv::{Layout, PAGE};
 use crate::options::CudaOptions;
 use crate::overlap;
 use crate::persistent::objection;
@@ -58,7 +59,11 @@ pub fn resolve_plan(
     let facts = Facts { config, options, gpu, weights, kv };
     let of_position = kv_bytes(config, kv);
     let sizes = |paths| Sizes::of(config, weights, paths, &formats);
-    let fits = |bytes: u64| RESERVE + bytes + least * of_position <= gpu.free;
+    let layout = Layout::new(config, kv, gpu.granularity);
+    // Keys and values come in whole pages.
+    let page = layout.page_bytes() as u64;
+    let least_bytes = least.div_ceil(PAGE as u64) * page;
+    let fits = |bytes: u64| RESERVE + bytes + least_bytes <= gpu.free;
     let (paths, reasons) = paths_of(&facts, |paths| fits(sizes(paths).weights));
     let sizes = sizes(paths);
     notes.extend(reasons);
@@ -66,16 +71,13 @@ pub fn resolve_plan(
     let chunk = options.prefill_chunk.unwrap_or(if hopper { HOPPER_CHUNK } else { PREFILL_CHUNK });
     let held = sizes.weights;
     let free = gpu.free.saturating_sub(RESERVE + held);
-    let fits = free / of_position;
+    let fits = free / page * PAGE as u64;
     if fits < least {
         return Err(Refusal::new(
             Code::OutOfMemory,
-            format!(
-                "weights ({held} bytes) and KV cache ({} bytes for {least} positions)",
-                of_position * least
-            ),
+            format!("weights ({held} bytes) and KV cache ({least_bytes} bytes for {least} positions)"),
             format!("at most {} bytes, which are free on the GPU", gpu.free.saturating_sub(RESERVE)),
-            format!("{} bytes", held + of_position * least),
+            format!("{} bytes", held + least_bytes),
         ));
     }
     let context = wanted.min(usize::try_from(fits).unwrap_or(wanted));

@@ -98,7 +98,6 @@ struct Maps {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) cache: u64,
-    pub(crate) blocks: usize,
     pub(crate) start: usize,
 }
 
@@ -191,10 +190,10 @@ impl Prefill {
     ) -> Result<(), Refusal> {
         let chunk = Chunk {
             cache: place.cache,
-            blocks: place.blocks as u32,
             start: place.start as u32,
             count: tokens.len() as u32,
             room: self.room as u32,
+            rest: 0,
         };
         let input = [bytemuck::bytes_of(&chunk), bytemuck::cast_slice(tokens)].concat();
         device.write(&mut self.input, 0, &input)?;

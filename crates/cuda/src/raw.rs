@@ -3,3 +3,4 @@
 pub(crate) mod driver;
 pub(crate) mod launch;
 pub(crate) mod overlap;
+pub(crate) mod pages;

@@ -1,21 +1,21 @@
 //! The GPU as a resident model.
 
 mod greedy;
+mod memory;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use tilewright_backend::greedy::greatest;
-use tilewright_backend::{Cancel, Checks, Greedy, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Checks, Greedy, LogitSink, Paging, Plan, Resident, Sequence, Step};
 use tilewright_model::{Code, Config, Refusal};
 
 use crate::decoder::{Decoder, Run};
 use crate::device::Device;
-use crate::kv::KvCache;
-use crate::overlap::{self, Overlap, Place, capacity};
+use crate::kv::{KvCache, Store};
+use crate::overlap::{self, Overlap, Place};
 use crate::persistent::{ENDS, STEPS};
-use crate::plan::is_hopper;
 use crate::raw::overlap::Graph;
 use crate::rope::RopeTable;
 use crate::rows::{Common, Rows};
@@ -37,6 +37,8 @@ pub struct CudaModel {
     pub(crate) sequences: BTreeMap<Sequence, State>,
     /// The next name to give.
     pub(crate) next: u64,
+    /// Where the sequences' caches come from.
+    pub(crate) store: Store,
     /// Last: what lies on the GPU goes before it.
     pub(crate) device: Device,
 }
@@ -44,6 +46,8 @@ pub struct CudaModel {
 /// One sequence.
 pub(crate) struct State {
     cache: KvCache,
+    /// Positions that the cache is made for.
+    capacity: usize,
     /// Positions held.
     len: usize,
     /// Positions it may come to hold.
@@ -54,7 +58,7 @@ pub(crate) struct State {
 
 impl State {
     fn row(&self, position: usize) -> Row {
-        Row { cache: self.cache.address(), blocks: self.cache.blocks as u32, position: position as u32 }
+        Row::new(self.cache.address(), position)
     }
 }
 
@@ -127,8 +131,8 @@ impl CudaModel {
         let (Some(decoder), Some(state)) = (&mut self.decoder, self.sequences.get_mut(&sequence)) else {
             return Ok(Vec::new());
         };
-        let run =
-            Run { cache: &state.cache, position: state.len, token, steps, ends, rope: self.rope.address() };
+        let cache = state.cache.address();
+        let run = Run { cache, position: state.len, token, steps, ends, rope: self.rope.address() };
         let ids = decoder.run(&self.device, &self.weights, &run, logits)?;
         state.len += ids.len();
         Ok(ids)
@@ -136,7 +140,7 @@ impl CudaModel {
 
     /// Steps of overlapping launches: the ids chosen, none where there are no such launches.
     fn overlapped(&mut self, sequence: Sequence, token: u32, steps: usize) -> Result<Vec<u32>, Refusal> {
-        let Self { overlap, sequences, device, weights, rope, .. } = self;
+        let Self { overlap, sequences, device, weights, rope, store, .. } = self;
         let (Some(overlap), Some(state)) = (overlap, sequences.get_mut(&sequence)) else {
             return Ok(Vec::new());
         };
@@ -145,8 +149,8 @@ impl CudaModel {
         let (_, graph) = match recorded {
             Some(recorded) => state.step.insert(recorded),
             None => {
-                let (cache, scales) = (state.cache.address(), state.cache.scales());
-                let capacity = state.cache.capacity();
+                let (cache, capacity) = (state.cache.address(), state.capacity);
+                let scales = cache + store.layout.codes() as u64;
                 let graph = overlap.record(device, Place { weights, cache, scales, capacity, rope })?;
                 state.step.insert((rope, graph))
             }
@@ -193,6 +197,23 @@ impl CudaModel {
 
     /// Takes `tokens` in by chunks; `after` each the rows of the call that are ready, before they count as held.
     fn chunks(
+        &mut self,
+        sequence: Sequence,
+        tokens: &[u32],
+        every: bool,
+        cancel: &Cancel,
+        after: impl FnMut(&mut Self, Range<usize>) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        self.reach([(sequence, tokens.len())])?;
+        let result = self.ready_chunks(sequence, tokens, every, cancel, after);
+        if result.is_err() {
+            self.settle(sequence);
+        }
+        result
+    }
+
+    /// As [`chunks`](Self::chunks), for positions that are ready to be written.
+    fn ready_chunks(
         &mut self,
         sequence: Sequence,
         tokens: &[u32],
@@ -251,36 +272,31 @@ impl Resident for CudaModel {
     }
 
     fn create(&mut self, positions: usize) -> Result<Sequence, Refusal> {
-        let context = self.plan.context;
-        if positions > context {
-            return Err(Refusal::new(
-                Code::ContextFull,
-                "a new sequence",
-                format!("at most {context} positions"),
-                positions,
-            ));
+        let made = self.insert(positions, 0, |model, positions| {
+            model.store.create(&model.device, positions).map(Some)
+        })?;
+        made.ok_or_else(|| Refusal::new(Code::DeviceFailed, "a new sequence", "a cache", "none"))
+    }
+
+    fn paging(&self) -> Option<Paging> {
+        self.store.paging()
+    }
+
+    fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {
+        if self.paging().is_none() || len > self.len(from).min(positions) {
+            return Ok(None);
         }
-        self.rope.reach(&self.device, &self.config, positions)?;
-        let Self { rows, device, config, weights, rope, .. } = self;
-        rows.reach(Common { device, config, weights, rope: rope.address() }, positions)?;
-        let fragments = self.decoder.is_some() || is_hopper(&self.plan);
-        let held = match &mut self.overlap {
-            Some(overlap) => {
-                let held = capacity(positions, context);
-                overlap.reach(&self.device, held, &mut |_| Ok(()))?;
-                held
-            }
-            None => positions,
-        };
-        let cache = KvCache::new(&self.device, &self.config, self.plan.kv, fragments, held)?;
-        let name = Sequence(self.next);
-        self.next += 1;
-        self.sequences.insert(name, State { cache, len: 0, room: positions, step: None });
-        Ok(name)
+        self.insert(positions, len, |model, positions| {
+            let Self { sequences, store, .. } = model;
+            let from = sequences.get(&from);
+            from.map_or(Ok(None), |source| store.fork(&source.cache, len, positions))
+        })
     }
 
     fn release(&mut self, sequence: Sequence) {
-        self.sequences.remove(&sequence);
+        if let Some(state) = self.sequences.remove(&sequence) {
+            self.store.release(state.cache);
+        }
     }
 
     fn len(&self, sequence: Sequence) -> usize {
@@ -290,6 +306,7 @@ impl Resident for CudaModel {
     fn truncate(&mut self, sequence: Sequence, len: usize) {
         if let Some(state) = self.sequences.get_mut(&sequence) {
             state.len = state.len.min(len);
+            self.store.truncate(&mut state.cache, state.len);
         }
     }
 
@@ -334,10 +351,12 @@ impl Resident for CudaModel {
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         if let ([step], true) = (steps, self.decoder.is_some()) {
             self.check_logits(steps, logits)?;
+            self.reach([(step.sequence, 1)])?;
             return self.persistent(step.sequence, step.token, 1, &[], Some(logits)).map(drop);
         }
         if let ([step], true) = (steps, self.overlap.is_some()) {
             self.check_logits(steps, logits)?;
+            self.reach([(step.sequence, 1)])?;
             self.overlapped(step.sequence, step.token, 1)?;
             if let Some(state) = self.sequences.get_mut(&step.sequence) {
                 state.len += 1;
@@ -349,6 +368,7 @@ impl Resident for CudaModel {
 
     fn decode_together(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         self.check_logits(steps, logits)?;
+        self.reach(steps.iter().map(|step| (step.sequence, 1)))?;
         let (most, vocab) = (self.rows.most(), self.config.vocab);
         for (steps, logits) in steps.chunks(most).zip(logits.chunks_mut(most * vocab)) {
             let (tokens, at) = self.rows_of(steps);
@@ -371,15 +391,19 @@ impl Resident for CudaModel {
         count: usize,
         ends: &[u32],
     ) -> Result<Vec<u32>, Refusal> {
-        if self.overlap.is_some() && count > 0 {
-            self.check_append(sequence, token, count - 1)?;
-            return self.overlapped_greedy(sequence, token, count.min(overlap::STEPS), ends);
-        }
-        if self.decoder.is_none() || ends.len() > ENDS || count == 0 {
+        let overlaps = self.overlap.is_some();
+        if count == 0 || !(overlaps || self.decoder.is_some() && ends.len() <= ENDS) {
             return Ok(Vec::new());
         }
         self.check_append(sequence, token, count - 1)?;
-        self.persistent(sequence, token, count.min(STEPS), ends, None)
+        let steps = count.min(if overlaps { overlap::STEPS } else { STEPS });
+        self.reach([(sequence, steps)])?;
+        let ids = match overlaps {
+            true => self.overlapped_greedy(sequence, token, steps, ends),
+            false => self.persistent(sequence, token, steps, ends, None),
+        };
+        self.settle(sequence);
+        ids
     }
 
     fn greedy_together(&mut self, runs: &[Greedy<'_>], cancel: &Cancel) -> Result<Vec<Vec<u32>>, Refusal> {
@@ -397,7 +421,8 @@ impl Resident for CudaModel {
     fn copy_kv_from(&self, sequence: Sequence, layer: usize, from: usize) -> (Vec<f32>, Vec<f32>) {
         match self.sequences.get(&sequence) {
             Some(state) if layer < self.config.layers => {
-                state.cache.copy(&self.device, &self.config, layer, from..state.len).unwrap_or_default()
+                let copied = self.store.copy(&self.device, &state.cache, layer, from..state.len);
+                copied.unwrap_or_default()
             }
             _ => (Vec::new(), Vec::new()),
         }

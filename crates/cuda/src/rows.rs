@@ -92,16 +92,12 @@ impl Rows {
                 }
                 let Hopper { prefill, maps, .. } = hopper.as_mut();
                 let wanted = if every { Wanted::Every } else { Wanted::Last };
-                let place = Place {
-                    cache: first.cache,
-                    blocks: first.blocks as usize,
-                    start: first.position as usize,
-                };
+                let place = Place { cache: first.cache, start: first.position as usize };
                 prefill.run(device, config, (weights, maps), place, tokens, wanted)
             }
             Self::Staged(stages) => {
                 let rows: Vec<Row> =
-                    (0..tokens.len() as u32).map(|r| Row { position: first.position + r, ..first }).collect();
+                    (0..tokens.len()).map(|r| Row::new(first.cache, first.position as usize + r)).collect();
                 stages.run(device, config, weights, &Pass { tokens, rows: &rows, rope }, cancel)
             }
         }

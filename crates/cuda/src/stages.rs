@@ -22,9 +22,15 @@ pub(crate) const LOGIT_ROWS: usize = 32;
 pub(crate) struct Row {
     /// Address of the sequence's cache.
     pub(crate) cache: u64,
-    /// Blocks a head of it.
-    pub(crate) blocks: u32,
     pub(crate) position: u32,
+    /// Nothing.
+    rest: u32,
+}
+
+impl Row {
+    pub(crate) fn new(cache: u64, position: usize) -> Self {
+        Self { cache, position: position as u32, rest: 0 }
+    }
 }
 
 /// Rows that go through the layers together.

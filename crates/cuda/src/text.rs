@@ -5,8 +5,10 @@ use std::fmt::Write;
 use tilewright_backend::KvFormat;
 use tilewright_model::Config;
 
+use crate::kv::Layout;
 use crate::{persistent, together};
 
+const KV: &str = include_str!("native/kv.cuh");
 const PLAIN: &str = include_str!("native/plain.cu");
 const PRELUDE: &str = include_str!("native/prelude.cuh");
 const WORKER: &str = include_str!("native/worker.cuh");
@@ -22,9 +24,13 @@ const MATES: &str = include_str!("native/mates.cuh");
 const TOGETHER: &str = include_str!("native/together.cu");
 const DECODE: &str = include_str!("native/decode.cu");
 
-fn constants(values: &[(&str, usize)], eps: f64) -> String {
+/// What the bytes of a page of the KV cache are a multiple of, where the GPU says so ([`Gpu::granularity`](crate::Gpu)).
+pub type Granularity = Option<u64>;
+
+fn constants(values: &[(&str, usize)], layout: &Layout, eps: f64) -> String {
     let mut text = String::new();
-    for (name, value) in values {
+    let cache = [("BLOCK_BYTES", layout.block_bytes()), ("PAGE_BYTES", layout.page_bytes())];
+    for (name, value) in values.iter().chain(&cache) {
         let _ = writeln!(text, "#define {name} {value}");
     }
     let _ = writeln!(text, "#define EPS {:e}f", eps as f32);
@@ -33,7 +39,7 @@ fn constants(values: &[(&str, usize)], eps: f64) -> String {
 
 /// The kernels of the plain path. `wide`: weights are in f32, not in bf16. `fragments`: the KV cache lies as the persistent
 /// decoder reads it.
-pub fn plain(config: &Config, wide: bool, kv: KvFormat, fragments: bool) -> String {
+pub fn plain(config: &Config, wide: bool, kv: KvFormat, fragments: bool, granularity: Granularity) -> String {
     let constants = constants(
         &[
             ("HIDDEN", config.hidden),
@@ -48,13 +54,14 @@ pub fn plain(config: &Config, wide: bool, kv: KvFormat, fragments: bool) -> Stri
             ("KV_INT8", (kv == KvFormat::Int8).into()),
             ("FRAGMENTS", fragments.into()),
         ],
+        &Layout::new(config, kv, granularity),
         config.norm_eps,
     );
-    constants + PLAIN
+    [constants.as_str(), KV, PLAIN].concat()
 }
 
 /// The kernels of the persistent decoder, for weights of 8 bits or in bf16.
-pub fn persistent(config: &Config, int8: bool) -> String {
+pub fn persistent(config: &Config, int8: bool, granularity: Granularity) -> String {
     let constants = constants(
         &[
             ("LAYERS", config.layers),
@@ -67,13 +74,14 @@ pub fn persistent(config: &Config, int8: bool) -> String {
             ("INT8", int8.into()),
             ("SLOTS", persistent::slots(config)),
         ],
+        &Layout::new(config, KvFormat::Bf16, granularity),
         config.norm_eps,
     );
-    [constants.as_str(), PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
+    [constants.as_str(), KV, PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
 }
 
 /// The kernel of the persistent decoder of up to `rows` sequences, 8, 16 or 32; weights in bf16.
-pub fn together(config: &Config, rows: usize) -> String {
+pub fn together(config: &Config, rows: usize, granularity: Granularity) -> String {
     let constants = constants(
         &[
             ("LAYERS", config.layers),
@@ -86,13 +94,14 @@ pub fn together(config: &Config, rows: usize) -> String {
             ("SLOTS", together::slots(rows)),
             ("HELD_MOST", together::held(rows)),
         ],
+        &Layout::new(config, KvFormat::Bf16, granularity),
         config.norm_eps,
     );
-    [constants.as_str(), PRELUDE, WORKER, ATTEND, TOGETHER_LAYOUT, MATES, TOGETHER].concat()
+    [constants.as_str(), KV, PRELUDE, WORKER, ATTEND, TOGETHER_LAYOUT, MATES, TOGETHER].concat()
 }
 
 /// The kernels for prompts and batches on Hopper.
-pub fn hopper(config: &Config) -> String {
+pub fn hopper(config: &Config, granularity: Granularity) -> String {
     let constants = constants(
         &[
             ("HIDDEN", config.hidden),
@@ -104,7 +113,8 @@ pub fn hopper(config: &Config) -> String {
             ("QK_NORM", config.qk_norm.into()),
             ("QKV_BIAS", config.qkv_bias.into()),
         ],
+        &Layout::new(config, KvFormat::Bf16, granularity),
         config.norm_eps,
     );
-    [constants.as_str(), HOPPER, PREFILL, BROAD, FLASH, BATCH].concat()
+    [constants.as_str(), KV, HOPPER, PREFILL, BROAD, FLASH, BATCH].concat()
 }

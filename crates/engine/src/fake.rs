@@ -30,6 +30,8 @@ pub(crate) struct Watch {
     pub(crate) decodes: Arc<AtomicUsize>,
     /// A request's cancel flag is raised by the device itself in the prefill call of this index.
     pub(crate) cancel_in_prefill: Arc<Mutex<Option<usize>>>,
+    /// The prefill call of this index finds no memory.
+    pub(crate) full_in_prefill: Arc<Mutex<Option<usize>>>,
     /// Whether the device chooses tokens by itself, and what it was asked for each time.
     pub(crate) runs: Arc<Mutex<Option<Vec<usize>>>>,
     /// Ids asked for of each sequence, in each call that chooses for several.
@@ -63,6 +65,8 @@ pub(crate) struct Kind {
     pub(crate) two_paths: bool,
     /// Steps of several sequences that it takes by itself; 0 as 1.
     pub(crate) window: usize,
+    /// Pages that it says there may be.
+    pub(crate) most: Option<usize>,
 }
 
 /// See [`Kind::two_paths`].
@@ -242,7 +246,7 @@ impl Resident for Fake {
     fn paging(&self) -> Option<Paging> {
         let pages = self.sequences.values().flat_map(|held| &held.pages).map(Arc::as_ptr);
         let used = pages.collect::<BTreeSet<_>>().len();
-        self.kind.pages.then_some(Paging { page: PAGE, used })
+        self.kind.pages.then_some(Paging { page: PAGE, bytes: PAGE as u64, used, most: self.kind.most })
     }
 
     fn fork(&mut self, from: Sequence, len: usize, positions: usize) -> Result<Option<Sequence>, Refusal> {
@@ -286,6 +290,9 @@ impl Resident for Fake {
         }
         if cancel.is_cancelled() {
             return Err(Refusal::with_findings(Code::Cancelled, Vec::new()));
+        }
+        if *self.watch.full_in_prefill.lock().unwrap() == Some(index) {
+            return Err(Refusal::new(Code::OutOfMemory, "a page", "one more", "none"));
         }
         let script = Arc::clone(&self.script);
         match logits {

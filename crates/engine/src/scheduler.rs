@@ -10,8 +10,8 @@
 //!   sampling is a function of the reply alone.
 //! - Prompts take turns, and between two decode steps at most one chunk of one prompt is taken in.
 //! - Keys and values of replies that ended are kept as long as nobody needs their memory. A prompt that begins with the
-//!   same ids, compared one by one, begins where they end, to the token. On the CPU whole pages are shared and the last
-//!   one is copied, so running replies lend their beginnings too; elsewhere a sequence that nobody uses is taken over.
+//!   same ids, compared one by one, begins where they end, to the token. On a device with pages whole ones are shared and the
+//!   last one is copied, so running replies lend their beginnings too; elsewhere a sequence that nobody uses is taken over.
 //!   Where a device computes prompts and replies by different paths ([`Plan`](crate::Plan)), only prompts are reused.
 //! - Where the device takes memory page by page, a reply is admitted when its prompt fits and room is left to grow. When
 //!   memory runs out all the same, the youngest reply gives its pages back and takes its ids in again later; the oldest
@@ -55,7 +55,7 @@ pub struct SchedulerOptions {
     /// Replies that may wait beyond those.
     pub queue: usize,
     /// Bytes that keys and values may take, at least those of one whole context. `None`: half of what the machine has left
-    /// on the CPU, elsewhere what the device gives.
+    /// on the CPU, elsewhere what the device gives. A device with a memory of its own never gives more than it has.
     pub kv_bytes: Option<u64>,
     /// Prompt tokens taken in between two decode steps.
     pub prefill_chunk: usize,

@@ -142,6 +142,48 @@ fn replies_on_a_gpu_are_those_they_are_alone() {
     assert!(load.cached_tokens > 0 && load.steps < load.completion_tokens, "{load:?}");
 }
 
+/// A reply whose prompt goes on where another's ends, while that one runs: its pages are shared, and no id is another.
+fn a_running_reply_lends_its_prompt(engine: &Engine) {
+    let start = || Scheduler::start(engine, SchedulerOptions::default()).unwrap();
+    let (scheduler, alone) = (start(), start());
+    let beginning = engine.encode(&"One day a girl saw a big red ball in the park. ".repeat(30)).unwrap();
+    let context = engine.plan().context;
+    assert!((300..context / 2).contains(&beginning.len()), "{} of {context}", beginning.len());
+    let request = |prompt: Vec<u32>, max_tokens| Request {
+        max_tokens: Some(max_tokens),
+        ignore_eos: true,
+        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+        ..Request::new(prompt)
+    };
+    let long = request(beginning.clone(), context - beginning.len());
+    let mut running = scheduler.open(long).unwrap();
+    assert!(matches!(running.next(), Some(Ok(_))));
+    let shorts = [" She took", " \"Look"]
+        .map(|end| request([&beginning[..], &engine.encode(end).unwrap()].concat(), 9));
+    let replies = shorts.clone().map(|short| scheduler.open(short).unwrap().reply().unwrap());
+    let load = scheduler.load();
+    println!("{}: {load:?}", engine.plan().kernels);
+    assert!(load.running > 0 && load.kv_bytes > 0 && load.kv_limit.is_some(), "{load:?}");
+    running.close();
+    for (short, reply) in shorts.into_iter().zip(replies) {
+        // Where a reply is as good as a prompt, what it has said so far may be the beginning of this one too.
+        assert!(reply.done.usage.cached_tokens >= beginning.len(), "{:?}", reply.done.usage);
+        assert_eq!(reply.ids, alone.open(short).unwrap().reply().unwrap().ids);
+    }
+}
+
+#[test]
+fn a_running_reply_lends_its_prompt_on_the_cpu() {
+    a_running_reply_lends_its_prompt(&engine());
+}
+
+#[test]
+fn a_running_reply_lends_its_prompt_on_a_gpu() {
+    if let Some(engine) = engine_on_a_gpu() {
+        a_running_reply_lends_its_prompt(&engine);
+    }
+}
+
 #[test]
 fn a_second_turn_reuses_the_first_to_the_token() {
     let engine = engine();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::session::{Loaded, Session, valid};
 use common::{FIXTURES, Left, fixture, reference, shape, some_ids};
 use tilewright_kernels::decode::overlap::{end, fits, lies, step};
-use tilewright_kernels::decode::{Goal, Layout, Options};
+use tilewright_kernels::decode::{Goal, Layout, Options, PAGE};
 use tilewright_kernels::{Shape, catalogue};
 use tilewright_model::Checkpoint;
 use tilewright_model::tolerance::{Tolerance, compare};
@@ -129,6 +129,69 @@ fn a_cache_of_fragments_gives_what_a_cache_of_rows_gives() {
             // A sum in another order may move a new key by one unit in bf16's last place.
             let most = a.iter().zip(&b).fold(0f32, |most, (a, b)| most.max((a - b).abs()));
             assert!(most <= 1e-2, "{name}: {most}");
+        }
+    }
+}
+
+/// Copies what lies in one piece to pages, `width` bytes for each position of a head.
+fn to_pages(shape: &Shape, width: usize, stride: usize, one: &[u8], paged: &mut [u8]) {
+    let (capacity, page) = (shape.capacity as usize, PAGE as usize);
+    for half in 0..(shape.layers * shape.kv_heads * 2) as usize {
+        for first in (0..capacity).step_by(page) {
+            let bytes = page.min(capacity - first) * width;
+            let to = first / page * stride + half * page * width;
+            paged[to..to + bytes].copy_from_slice(&one[(half * capacity + first) * width..][..bytes]);
+        }
+    }
+}
+
+/// Steps over the end of a page, between pages that do not follow each other closely.
+#[test]
+fn a_cache_in_pages_gives_the_bits_of_one_piece() {
+    let f32 = |name, layout, cache| (name, Options::F32.layout(layout).cache(cache));
+    for (name, options) in [
+        f32("qwen3-tiny", Layout::Rows, Scalar::F32),
+        f32("llama-d64-odd-heads", Layout::Rows, Scalar::Bf16),
+        f32("llama-d64-odd-heads", Layout::Rows, Scalar::I8),
+        f32("qwen3-d128-wide-q", Layout::Fragments, Scalar::Bf16),
+    ] {
+        let checkpoint = fixture(name);
+        let shape = Shape::new(checkpoint.config(), 608);
+        let width = (shape.head_dim * options.cache.bytes()) as usize;
+        let stride = (shape.layers * shape.kv_heads * 2 * PAGE) as usize * (width + 4) + 512;
+        let mut one = Overlapped::new(&checkpoint, shape, options);
+        let mut paged = Overlapped::new(&checkpoint, shape, options.pages(stride as u64));
+        let mut seed = 7u32;
+        let mut noise = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let parts = [("cache", options.cache, width), ("cache_scales", Scalar::F32, 4)];
+        let parts = &parts[..if options.cache == Scalar::I8 { 2 } else { 1 }];
+        for &(part, scalar, width) in parts {
+            let bytes = one.loaded.memory.data_mut(one.loaded.buffers[part]);
+            for element in bytes.chunks_mut(scalar.bytes() as usize) {
+                let number = noise().to_bits().to_le_bytes();
+                element.copy_from_slice(&number[4 - element.len()..]);
+            }
+            let bytes = one.loaded.memory.data(one.loaded.buffers[part]).to_vec();
+            let to = paged.loaded.memory.data_mut(paged.loaded.buffers[part]);
+            to_pages(&shape, width, stride, &bytes, to);
+        }
+        for (position, id) in (250..262).chain(505..515).zip(some_ids(shape.vocab, 22, 5)) {
+            let [want, got] = [&mut one, &mut paged].map(|overlapped| {
+                overlapped.control(id, position);
+                overlapped.again()
+            });
+            assert!(want.iter().all(|x| x.is_finite()), "{name}");
+            assert!(got == want, "{name}, {options:?}: position {position}");
+        }
+        for &(part, _, width) in parts {
+            let bytes = one.loaded.memory.data(one.loaded.buffers[part]);
+            let got = paged.loaded.memory.data(paged.loaded.buffers[part]);
+            let mut want = got.to_vec();
+            to_pages(&shape, width, stride, bytes, &mut want);
+            assert!(got == want, "{name}, {options:?}: {part}");
         }
     }
 }

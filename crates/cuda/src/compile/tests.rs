@@ -5,6 +5,9 @@
 use super::*;
 use tilewright_model::Code;
 
+/// What pages are multiples of.
+const PIECES: crate::text::Granularity = Some(2 << 20);
+
 const TEXT: &str = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }";
 
 #[test]
@@ -76,8 +79,8 @@ fn the_persistent_decoders_keep_everything_in_registers() {
     let mut options = options("sm_90a");
     options.push("--ptxas-options=-v".to_owned());
     let texts = [(&config, false), (&config, true), (&large, false)]
-        .map(|(config, int8)| crate::text::persistent(config, int8));
-    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows));
+        .map(|(config, int8)| crate::text::persistent(config, int8, PIECES));
+    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows, PIECES));
     for (index, text) in texts.iter().chain(&several).enumerate() {
         let (_, log) = compiler.cubin(text, "sm_90a", &options).unwrap();
         let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
@@ -98,9 +101,54 @@ fn the_plain_kernels_compile_for_every_architecture_and_cache() {
     for arch in ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"] {
         for (config, wide) in [(small(Family::Qwen2), true), (Preset::Qwen3Large.config(), false)] {
             for kv in [KvFormat::F32, KvFormat::Bf16, KvFormat::Int8] {
-                let text = crate::text::plain(&config, wide, kv, false);
+                let text = crate::text::plain(&config, wide, kv, false, PIECES);
                 compiler.cubin(&text, arch, &options(arch)).unwrap_or_else(|e| panic!("{arch}, {kv}: {e}"));
             }
+        }
+    }
+}
+
+#[test]
+fn the_kernels_for_hopper_compile() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    let config = tilewright_gate::seeded::Preset::Qwen3Small.config();
+    let text = crate::text::hopper(&config, PIECES);
+    compiler.cubin(&text, "sm_90a", &options("sm_90a")).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// The heads of a step of overlapping launches read pages; nothing of that is worth a register in memory.
+#[test]
+fn attention_over_pages_keeps_everything_in_registers() {
+    let Ok(compiler) = Compiler::find(None) else {
+        eprintln!("skipped: no NVRTC");
+        return;
+    };
+    use tilewright_backend::KvFormat;
+    use tilewright_gate::seeded::Preset;
+    use tilewright_kernels::Shape;
+    use tilewright_kernels::decode::overlap::{append, attention};
+    use tilewright_kernels::decode::{self, Options};
+    use tilewright_tile::{Scalar, emit, verify};
+    let config = Preset::Qwen3Small.config();
+    let shape = Shape::new(&config, 4096);
+    let mut with = language_options("sm_90a");
+    with.push("--ptxas-options=-v".to_owned());
+    let rows = decode::Layout::Rows;
+    for (kv, cache, layout) in [
+        (KvFormat::F32, Scalar::F32, rows),
+        (KvFormat::Bf16, Scalar::Bf16, rows),
+        (KvFormat::Bf16, Scalar::Bf16, decode::Layout::Fragments),
+        (KvFormat::Int8, Scalar::I8, rows),
+    ] {
+        let page = crate::kv::Layout::new(&config, kv, PIECES).page_bytes() as u64;
+        let options = Options::PAIRS.cache(cache).vectors(Scalar::F32).layout(layout).pages(page);
+        for kernel in [attention(&shape, &options), append(&shape, &options)] {
+            let kernel = verify(kernel).unwrap();
+            let (_, log) = compiler.cubin(&emit::cuda(&kernel), "sm_90a", &with).unwrap();
+            assert!(log.contains(" 0 bytes stack frame"), "{kv}, {layout:?}: {log}");
         }
     }
 }

@@ -52,6 +52,7 @@ fn architectures_are_named_as_the_compiler_wants_them() {
         shared_memory: 0,
         memory: 0,
         free: 0,
+        granularity: None,
         driver: (13, 0),
     };
     assert_eq!(gpu((7, 5)).arch(), "sm_75");

@@ -243,7 +243,7 @@ __device__ __forceinline__ void attend(Ctx& c, OutSlab& out, float* po, u32 laye
     // The current position's K and V go to the cache off the critical path: they are next read a token later.
     if (owner && (c.warp == GQA || c.warp == GQA + 1)) {
         u32 row = pos % 16, tile = pos % BLOCK_POSITIONS / 16, up = row >> 3;
-        u8* block = p.kv + ((((u64)layer * KV_HEADS + c.group) * 2 + (c.warp == GQA + 1)) * p.kv_blocks + pos / BLOCK_POSITIONS) * CHUNK;
+        u8* block = p.kv + kv_block(layer, c.group, c.warp == GQA + 1, pos / BLOCK_POSITIONS);
         if (c.warp == GQA) {
             u8* to = block + tile * 4096 + (c.lane >> 2) * 512 + ((row & 7) * 4 + (c.lane & 3)) * 16 + up * 4;
             *(u32*)to = kv0;

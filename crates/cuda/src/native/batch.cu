@@ -7,8 +7,9 @@
 #define MOST 32 // rows
 
 struct Row {
-    u16* cache; // as in Chunk
-    u32 blocks, position;
+    u8* cache; // as kv.cuh has it
+    u32 position;
+    u32 rest;  // nothing
 };
 
 // What lies at `address` of this block's shared memory, in block `rank` of its cluster.
@@ -234,7 +235,7 @@ template <int R> __device__ __forceinline__ void qkv_rows(const TensorMap& in, c
                 continue;
             }
             u32 head = slot - HEADS - (value ? KV_HEADS : 0), inside = position % BLOCK_POSITIONS;
-            u16* to = h.rows[r].cache + ((((u64)h.layer * KV_HEADS + head) * 2 + value) * h.rows[r].blocks + position / BLOCK_POSITIONS) * BLOCK;
+            u16* to = (u16*)(h.rows[r].cache + kv_block(h.layer, head, value, position / BLOCK_POSITIONS));
             u32 first = bf16x2(a.x, a.y), second = bf16x2(b.x, b.y);
             to[place(inside, d, value)] = (u16)first;
             to[place(inside, d + 1, value)] = (u16)(first >> 16);
@@ -310,7 +311,7 @@ extern "C" __global__ void __launch_bounds__(256) embed_rows(const u32* tokens, 
 
 #define PART (GQA * (HEAD_DIM + 2))
 #define NARROW ((2 * GQA + 7) / 8) // tiles of eight columns: two parts of each head's query
-#define SLOT (4 * BLOCK)           // bytes of a block of keys and of values
+#define SLOT (2 * BLOCK_BYTES)     // bytes of a block of keys and of values
 #define SLOTS (HEAD_DIM > 64 ? 4 : 8)
 #define READERS 4                  // warps that multiply
 
@@ -377,13 +378,13 @@ extern "C" __global__ void __launch_bounds__(160, 3) attend_rows(const float* qu
         u32 s = 0, parity = 1;
         for (u32 item = blockIdx.x; item < total; item += gridDim.x) {
             Item i = find(item);
-            const u16* keys = i.at.cache + ((u64)layer * KV_HEADS + i.head) * 2 * i.at.blocks * BLOCK;
             for (u32 b = i.first; b < i.end; ++b) {
                 if (!waited && b == i.at.position / BLOCK_POSITIONS) { await_previous(); waited = true; }
                 mbar_wait(saddr(&empty[s]), parity);
                 mbar_expect(saddr(&full[s]), SLOT);
-                copy_bytes(ring + s * SLOT, keys + (u64)b * BLOCK, SLOT / 2, saddr(&full[s]));
-                copy_bytes(ring + s * SLOT + SLOT / 2, keys + ((u64)i.at.blocks + b) * BLOCK, SLOT / 2, saddr(&full[s]));
+                const u8* keys = i.at.cache + kv_block(layer, i.head, 0, b);
+                copy_bytes(ring + s * SLOT, keys, SLOT / 2, saddr(&full[s]));
+                copy_bytes(ring + s * SLOT + SLOT / 2, keys + VALUES_BEHIND, SLOT / 2, saddr(&full[s]));
                 if (++s == SLOTS) { s = 0; parity ^= 1; }
             }
         }

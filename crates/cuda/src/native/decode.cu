@@ -96,14 +96,13 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         tape = p.tape + (u64)worker * p.tape_stride;
         for (u32 layer = 0; going && layer < LAYERS; ++layer) {
             weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), fly);
-            const u8* k = p.kv + (((u64)layer * KV_HEADS + group) * 2) * p.kv_blocks * CHUNK;
-            const u8* v = k + p.kv_blocks * CHUNK;
             // The last block was written a token ago.
             while (going && step && s.kv_written < step) if (s.stop) going = false;
             bool all = blocks <= WHOLE;
             for (u32 b = all ? 0 : member; going && b < blocks; b += all ? 1 : GROUP_SIZE) {
-                chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, k + (u64)b * CHUNK, CHUNK, bar, policy); });
-                if (going) chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, v + (u64)b * CHUNK, CHUNK, bar, policy); });
+                const u8* keys = p.kv + kv_block(layer, group, 0, b);
+                chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, keys, CHUNK, bar, policy); });
+                if (going) chunk(fly, CHUNK, [&](u32 to, u32 bar) { bulk(to, keys + VALUES_BEHIND, CHUNK, bar, policy); });
             }
             weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), fly);
         }

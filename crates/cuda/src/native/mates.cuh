@@ -51,7 +51,7 @@ __device__ __forceinline__ void list_items(Mates& m, u32 lane, u32 member, u32 s
 // Takes a key or value of the current position to the cache.
 __device__ __forceinline__ void store_kv(const Ctx& c, const Row& at, u32 layer, u32 pos, u32 value, u32 kv0, u32 kv1) {
     u32 row = pos % 16, tile = pos % BLOCK_POSITIONS / 16, up = row >> 3;
-    u8* block = at.cache + ((((u64)layer * KV_HEADS + c.group) * 2 + value) * at.blocks + pos / BLOCK_POSITIONS) * CHUNK;
+    u8* block = at.cache + kv_block(layer, c.group, value, pos / BLOCK_POSITIONS);
     if (!value) {
         u8* to = block + tile * 4096 + (c.lane >> 2) * 512 + ((row & 7) * 4 + (c.lane & 3)) * 16 + up * 4;
         *(u32*)to = kv0;

@@ -2,17 +2,14 @@
 // computed beside it, so that a row's bits do not depend on how rows are grouped.
 //
 // Constants in front of this text: HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM, EPS, QK_NORM, QKV_BIAS, WEIGHT_BF16, KV_BF16,
-// KV_INT8 (codes of 8 bits, a scale for each key and value) and FRAGMENTS (the cache lies as the persistent decoder reads it).
-typedef unsigned int u32;
-typedef unsigned long long u64;
+// KV_INT8 (codes of 8 bits, a scale for each key and value) and FRAGMENTS (a block lies as the persistent decoder reads it).
+// Follows kv.cuh.
 typedef unsigned short u16;
 
 #define GQA (HEADS / KV_HEADS)
 #define Q_WIDTH (HEADS * HEAD_DIM)
 #define KV_WIDTH (KV_HEADS * HEAD_DIM)
 #define QKV_WIDTH (Q_WIDTH + 2 * KV_WIDTH)
-#define BLOCK_POSITIONS 32
-#define BLOCK (BLOCK_POSITIONS * HEAD_DIM) // elements of one block of keys or values
 
 #if WEIGHT_BF16
 typedef u16 Weight;
@@ -68,21 +65,21 @@ __device__ __forceinline__ u32 place(u32 at, u32 dim, bool value) {
 #endif
 }
 
-// Where a row's sequence keeps keys and values, [LAYERS][KV_HEADS][K, V][blocks][BLOCK], and the row's position.
+// Where a row's sequence keeps keys and values, and the row's position.
 struct Row {
-    Cached* cache;
-    u32 blocks, position;
+    unsigned char* cache; // as kv.cuh has it
+    u32 position;
+    u32 rest; // nothing
 };
-__device__ __forceinline__ Cached* cached(const Row& r, u32 layer, u32 head, u32 value) {
-    return r.cache + (((u64)layer * KV_HEADS + head) * 2 + value) * r.blocks * BLOCK;
+// The block of a position.
+__device__ __forceinline__ Cached* cached(const Row& r, u32 layer, u32 head, u32 value, u32 position) {
+    return (Cached*)(r.cache + kv_block(layer, head, value, position / BLOCK_POSITIONS));
 }
-
-// In 8 bits the scales of a head's keys or values, one for each position: [LAYERS][KV_HEADS][K, V][blocks x BLOCK_POSITIONS],
-// behind the codes.
-__device__ __forceinline__ float* scales_of(const Row& r, u32 layer, u32 head, u32 value) {
-    u64 positions = (u64)r.blocks * BLOCK_POSITIONS, all = (u64)LAYERS * KV_HEADS * 2;
-    float* first = (float*)((unsigned char*)r.cache + all * positions * HEAD_DIM);
-    return first + (((u64)layer * KV_HEADS + head) * 2 + value) * positions;
+// In 8 bits the scale of a position; those of a page lie behind its codes, [LAYERS][KV_HEADS][K, V][positions].
+__device__ __forceinline__ float& scale_of(const Row& r, u32 layer, u32 head, u32 value, u32 position) {
+    const u32 POSITIONS = PAGE_BLOCKS * BLOCK_POSITIONS, CODES = LAYERS * KV_HEADS * 2 * PAGE_BLOCKS * BLOCK_BYTES;
+    float* page = (float*)(r.cache + (u64)(position / POSITIONS) * PAGE_BYTES + CODES);
+    return page[((layer * KV_HEADS + head) * 2 + value) * POSITIONS + position % POSITIONS];
 }
 
 extern "C" __global__ void embed(const u32* tokens, const Weight* table, float* x) {
@@ -204,7 +201,7 @@ extern "C" __global__ void rotate(float* qkv, const float* bias, const float* q_
         }
     }
     u32 head = value ? slot - HEADS - KV_HEADS : slot - HEADS, inside = at.position % BLOCK_POSITIONS;
-    Cached* to = query ? nullptr : cached(at, layer, head, value) + (u64)(at.position / BLOCK_POSITIONS) * BLOCK;
+    Cached* to = query ? nullptr : cached(at, layer, head, value, at.position);
     const float scale = rsqrtf((float)HEAD_DIM);
 #if KV_INT8
     // The extreme of a head becomes 127; the step of overlapping launches rounds likewise.
@@ -220,7 +217,7 @@ extern "C" __global__ void rotate(float* qkv, const float* bias, const float* q_
             a[j] = rintf(a[j] * inverse);
             b[j] = rintf(b[j] * inverse);
         }
-        if (lane == 0) scales_of(at, layer, head, value)[at.position] = most / 127.f;
+        if (lane == 0) scale_of(at, layer, head, value, at.position) = most / 127.f;
     }
 #endif
 #pragma unroll
@@ -238,12 +235,6 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
     __shared__ float q[HEAD_DIM], p[SPAN], most[4], total[4];
     u32 row = blockIdx.x, head = blockIdx.y, t = threadIdx.x, lane = t & 31, warp = t / 32;
     Row at = rows[row];
-    const Cached* keys = cached(at, layer, head / GQA, 0);
-    const Cached* values = cached(at, layer, head / GQA, 1);
-#if KV_INT8
-    const float* key_scales = scales_of(at, layer, head / GQA, 0);
-    const float* value_scales = scales_of(at, layer, head / GQA, 1);
-#endif
     for (u32 i = t; i < HEAD_DIM; i += SPAN) q[i] = qkv[(u64)row * QKV_WIDTH + head * HEAD_DIM + i];
     float m = -1e30f, l = 0.f, o[(HEAD_DIM + SPAN - 1) / SPAN] = {};
     u32 length = at.position + 1;
@@ -252,13 +243,13 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
         __syncthreads();
         float score = -1e30f;
         if (t < n) {
-            const Cached* k = keys + (u64)(position / BLOCK_POSITIONS) * BLOCK;
+            const Cached* k = cached(at, layer, head / GQA, 0, position);
             u32 inside = position % BLOCK_POSITIONS;
             score = 0.f;
 #pragma unroll 8
             for (u32 i = 0; i < HEAD_DIM; ++i) score = fmaf(q[i], widen(k[place(inside, i, false)]), score);
 #if KV_INT8
-            score *= key_scales[position];
+            score *= scale_of(at, layer, head / GQA, 0, position);
 #endif
         }
         float mx = score;
@@ -270,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
         float f = expf(m - mx), e = t < n ? expf(score - mx) : 0.f;
         m = mx;
 #if KV_INT8
-        p[t] = t < n ? e * value_scales[position] : 0.f;
+        p[t] = t < n ? e * scale_of(at, layer, head / GQA, 1, position) : 0.f;
 #else
         p[t] = e;
 #endif
@@ -285,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) attend(const float* qkv, floa
             if (d < HEAD_DIM)
                 for (u32 i = 0; i < n; ++i) {
                     u32 position = first + i;
-                    const Cached* v = values + (u64)(position / BLOCK_POSITIONS) * BLOCK;
+                    const Cached* v = cached(at, layer, head / GQA, 1, position);
                     o[j] = fmaf(p[i], widen(v[place(position % BLOCK_POSITIONS, d, true)]), o[j]);
                 }
         }

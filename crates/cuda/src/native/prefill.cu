@@ -10,8 +10,6 @@
 #define Q_WIDTH (HEADS * HEAD_DIM)
 #define KV_WIDTH (KV_HEADS * HEAD_DIM)
 #define QKV_WIDTH (Q_WIDTH + 2 * KV_WIDTH)
-#define BLOCK_POSITIONS 32
-#define BLOCK (BLOCK_POSITIONS * HEAD_DIM)
 #define ROWS 128    // of a tile
 #define COLUMNS 128 // of outputs of a tile
 #define DEPTH 64    // columns of the inputs that a stage holds
@@ -22,9 +20,10 @@
 
 // Rows that go through the layers together: the rows of one sequence from position `start` on.
 struct Chunk {
-    u16* cache; // [LAYERS][KV_HEADS][K, V][blocks][BLOCK]
-    u32 blocks, start, count;
-    u32 room;   // positions a head of `keys` and `values` below
+    u8* cache; // as kv.cuh has it
+    u32 start, count;
+    u32 room;  // positions a head of `keys` and `values` below
+    u32 rest;  // nothing
 };
 
 // Place of element `dim` of position `at` of a block, as the decoder's matrix instructions read it.
@@ -124,10 +123,10 @@ extern "C" __global__ void __launch_bounds__(256) recall(const Chunk* chunk, u16
     u64 pairs = (u64)at.start * (HEAD_DIM / 2);
     for (u64 i = (u64)blockIdx.x * 256 + threadIdx.x; i < pairs * KV_HEADS; i += (u64)gridDim.x * 256) {
         u32 head = i / pairs, p = (i % pairs) / (HEAD_DIM / 2), d = (i % (HEAD_DIM / 2)) * 2;
-        const u16* from = at.cache + (((u64)layer * KV_HEADS + head) * 2 * at.blocks + p / BLOCK_POSITIONS) * BLOCK;
+        const u16* from = (const u16*)(at.cache + kv_block(layer, head, 0, p / BLOCK_POSITIONS));
         u64 to = ((u64)head * at.room + p) * HEAD_DIM + d;
         *(u32*)(keys + to) = *(const u32*)(from + place(p % BLOCK_POSITIONS, d, false));
-        from += (u64)at.blocks * BLOCK;
+        from += VALUES_BEHIND / 2;
         *(u32*)(values + to) = (u32)from[place(p % BLOCK_POSITIONS, d, true)] | (u32)from[place(p % BLOCK_POSITIONS, d + 1, true)] << 16;
     }
 }
@@ -438,10 +437,10 @@ template <int WIDTH> __device__ __forceinline__ void give_dims(const Heads& h, c
     bool value = slot >= HEADS + KV_HEADS;
     u32 head = slot - HEADS - (value ? KV_HEADS : 0), position = at.start + first;
     d.rows<WIDTH>((value ? h.values : h.keys) + ((u64)head * at.room + position) * HEAD_DIM + edge, HEAD_DIM, 0, rows);
-    u16* cache = at.cache + (((u64)h.layer * KV_HEADS + head) * 2 + value) * at.blocks * BLOCK;
+    auto block = [&](u32 p) { return (u16*)(at.cache + kv_block(h.layer, head, value, p / BLOCK_POSITIONS)); };
     if (position % 16 == 0 && rows == 16) {
         // A whole tile of the cache, 16 bytes of it a lane: as `place` has it.
-        u16* to = cache + (u64)(position / BLOCK_POSITIONS) * BLOCK + place(position % BLOCK_POSITIONS, edge, value);
+        u16* to = block(position) + place(position % BLOCK_POSITIONS, edge, value);
         u32 q = lane & 3, n = lane >> 2;
 #pragma unroll
         for (int step = 0; step < WIDTH / 16; ++step) {
@@ -461,7 +460,7 @@ template <int WIDTH> __device__ __forceinline__ void give_dims(const Heads& h, c
     } else
         for (u32 i = lane; i < rows * WIDTH; i += 32) {
             u32 p = position + i / WIDTH, c = i % WIDTH;
-            cache[(u64)(p / BLOCK_POSITIONS) * BLOCK + place(p % BLOCK_POSITIONS, edge + c, value)] = (u16)d.one(i / WIDTH, c);
+            block(p)[place(p % BLOCK_POSITIONS, edge + c, value)] = (u16)d.one(i / WIDTH, c);
         }
 }
 

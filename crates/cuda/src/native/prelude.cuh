@@ -1,6 +1,6 @@
 // Exchange layout and primitives of decode.cu and pack.cu. Header-free, so that NVRTC needs no include path.
 //
-// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS, QK_NORM, INT8.
+// Constants in front of this text: LAYERS, HIDDEN, HEADS, KV_HEADS, INTER, VOCAB, EPS, QK_NORM, INT8. Follows kv.cuh.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
@@ -57,7 +57,6 @@ typedef unsigned char u8;
 #define CONSUMERS (WARPS * 32)
 #define THREADS (CONSUMERS + 128)
 #define CHUNK 8192
-#define BLOCK_POSITIONS 32 // positions of K or V in a chunk
 // Rows and columns of a worker's part of each matrix. QKV and gate/up: whole rows. Output and down: the columns that
 // belong to its group, so that what they read comes from the group alone; their sums go to all.
 #define HEADS_WIDTH (GQA * HEAD_DIM)
@@ -102,8 +101,7 @@ struct Params {
     const float* norms;      // [LAYERS][2][HIDDEN], then [HIDDEN]
     const float* head_norms; // [LAYERS][2][HEAD_DIM]
     const float* rope;       // [positions][HEAD_DIM / 2][2]
-    u8* kv;                  // [LAYERS][KV_HEADS][K, V][blocks][CHUNK]
-    u64 kv_blocks;           // blocks allocated a head
+    u8* kv;                  // as kv.cuh has it; a block is a chunk
     u64* link;               // LINK_WORDS
     const int* forced;       // [steps]: token to feed at each step or -1 for the model's own
     int* out;                // [steps] chosen tokens; as many as were decoded

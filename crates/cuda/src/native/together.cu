@@ -61,10 +61,10 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
             asm volatile("" ::: "memory");
             for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
                 const Row& at = m.rows[m.list[step & 1][k] % ROWS];
-                const u8* keys = at.cache + (u64)((layer * KV_HEADS + worker / GROUP_SIZE) * 2) * at.blocks * CHUNK;
                 for (u32 b = m.begin[step & 1][k]; going && b < m.end[step & 1][k]; ++b) {
-                    chunk(FLY_KV, keys + (u64)b * CHUNK);
-                    if (going) chunk(FLY_KV, keys + ((u64)at.blocks + b) * CHUNK);
+                    const u8* keys = at.cache + kv_block(layer, worker / GROUP_SIZE, 0, b);
+                    chunk(FLY_KV, keys);
+                    if (going) chunk(FLY_KV, keys + VALUES_BEHIND);
                 }
             }
             weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), FLY);

@@ -33,10 +33,11 @@
 #define WORD_BEST (WORD_MID + KV_HEADS * ROWS * MID_WIDTH / 4) // [ROWS][WORKERS] x 2
 #define WORD_NEXT (WORD_BEST + ROWS * WORKERS * 2) // [ROWS]
 
-// A sequence: its cache, blocks allocated a head, and the position of the token fed first.
+// A sequence: its cache, and the position of the token fed first.
 struct Row {
     u8* cache;
-    u32 blocks, position;
+    u32 position;
+    u32 rest; // nothing
 };
 
 // `p` is that of decode.cu, of which position, kv and ends are not used; out is [steps][ROWS], logits are those of the last step.

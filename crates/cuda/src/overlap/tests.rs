@@ -10,7 +10,8 @@ use tilewright_model::Family;
 fn caches_hold_a_power_of_two_or_all_that_the_model_holds() {
     let of = [(1, 512), (512, 512), (513, 1024), (30_000, 32_768), (40_000, 40_960)];
     assert_eq!(of.map(|(positions, _)| (positions, capacity(positions, 40_960))), of);
-    assert_eq!([1, 60, 100, 200].map(|context| capacity(context, context)), [128, 128, 128, 224]);
+    // Whole pages.
+    assert_eq!([1, 256, 257, 700].map(|context| capacity(context, context)), [256, 256, 512, 768]);
 }
 
 #[test]
@@ -43,7 +44,8 @@ fn every_shape_has_steps_in_8_bits() {
         for weights in [WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Int8] {
             for kv in [KvFormat::F32, KvFormat::Bf16, KvFormat::Int8] {
                 assert_eq!(objection(&config, weights, kv, false), None);
-                let options = options(&config, weights, kv, false);
+                let page = Layout::new(&config, kv, Some(2 << 20)).page_bytes();
+                let options = options(&config, weights, kv, false).pages(page as u64);
                 let shape = Shape::new(&config, capacity(0, config.max_positions) as u32);
                 let formats = formats(&config, weights, &stored);
                 for half in [step_of("step", &shape, &options, &formats), end("end", &shape, &options)] {

@@ -14,6 +14,7 @@ fn hopper() -> Gpu {
         shared_memory: 232_448,
         memory: 141 << 30,
         free: 140 << 30,
+        granularity: Some(2 << 20),
         driver: (13, 0),
     }
 }

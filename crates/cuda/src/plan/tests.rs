@@ -15,6 +15,7 @@ fn gpu(free: u64) -> Gpu {
         shared_memory: 232_448,
         memory: 141 << 30,
         free,
+        granularity: Some(2 << 20),
         driver: (13, 0),
     }
 }
@@ -71,6 +72,10 @@ fn memory_bounds_the_context_or_refuses() {
     let plan =
         resolve_plan(&config, &Parameters::all(&config, &StoredType::Bf16), &options, &gpu(4 << 30)).unwrap();
     assert!(plan.context < config.max_positions && plan.context > 512);
+    // In whole pages, and no page more would fit.
+    let page = Layout::new(&config, plan.kv, Some(2 << 20)).page_bytes() as u64;
+    let free = (4 << 30) - RESERVE - plan.weight_bytes;
+    assert_eq!(plan.context as u64, free / page * PAGE as u64);
     let asked = CudaOptions { context: Some(config.max_positions), ..options };
     let refusal = resolve_plan(&config, &Parameters::all(&config, &StoredType::Bf16), &asked, &gpu(4 << 30))
         .unwrap_err();

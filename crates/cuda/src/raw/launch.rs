@@ -35,7 +35,7 @@ unsafe impl DeviceRepr for Params {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for TensorMap {}
 
-// SAFETY: fifteen integers of 8 bytes, twelve of 4 and one of 8: no padding, and any bits are a value.
+// SAFETY: fourteen integers of 8 bytes, twelve of 4 and one of 8: no padding, and any bits are a value.
 unsafe impl bytemuck::Zeroable for Params {}
 // SAFETY: as above.
 unsafe impl bytemuck::Pod for Params {}

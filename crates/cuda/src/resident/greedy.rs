@@ -17,7 +17,7 @@ impl CudaModel {
         let mut checks = Checks::new(self.config.vocab);
         checks.greedy(runs, |sequence| self.held(sequence));
         checks.finish()?;
-        all_or_nothing(self, runs, |model| {
+        let found = all_or_nothing(self, runs, |model| {
             let mut ids = vec![Vec::new(); runs.len()];
             loop {
                 let most = model.rows.most();
@@ -41,12 +41,16 @@ impl CudaModel {
                     ids[i].extend_from_slice(new);
                 }
             }
-        })
+        });
+        runs.iter().for_each(|run| self.settle(run.sequence));
+        found
     }
 
     /// One or more greedy steps of several sequences, whose lengths stay: as many ids for each, [`u32::MAX`] for logits that are
     /// not all numbers.
     fn choose(&mut self, steps: &[Step], most: usize) -> Result<Vec<Vec<u32>>, Refusal> {
+        let window = most.min(self.rows.window());
+        self.reach(steps.iter().map(|step| (step.sequence, window)))?;
         let (tokens, at) = self.rows_of(steps);
         let Self { rows, device, config, weights, rope, .. } = self;
         let common = Common { device, config, weights, rope: rope.address() };

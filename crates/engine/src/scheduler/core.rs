@@ -345,6 +345,11 @@ impl Core {
         let now = lease.len();
         job.draft.timings.prefilled += now - *held;
         *held = now;
+        // As in a step of replies: another program took the memory that was counted on.
+        if matches!(&result, Err(refusal) if refusal.code() == Code::OutOfMemory) && self.give_way() {
+            return;
+        }
+        let job = &mut self.running[index].job;
         match result {
             Ok(()) => {
                 if job.draft.latest().is_none() {

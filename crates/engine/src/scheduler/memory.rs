@@ -1,6 +1,6 @@
 //! How much memory keys and values may take.
 
-use tilewright_backend::DeviceKind;
+use tilewright_backend::{DeviceKind, Paging};
 use tilewright_cpu::Host;
 use tilewright_model::{Code, Refusal};
 
@@ -37,11 +37,10 @@ impl Budget {
         let position = plan.kv_bytes_per_position.max(1);
         let paging = engine.resident().paging();
         // A page more than a context takes, for one that is being copied.
-        let least = match paging {
-            Some(paging) => (plan.context.div_ceil(paging.page) + 1) * paging.page,
-            None => plan.context,
+        let whole = match paging {
+            Some(paging) => (plan.context.div_ceil(paging.page) + 1) as u64 * paging.bytes,
+            None => plan.context as u64 * position,
         };
-        let whole = least as u64 * position;
         if let Some(bytes) = bytes.filter(|bytes| *bytes < whole) {
             let what = format!("bytes for keys and values of {} positions", plan.context);
             return Err(Refusal::new(Code::DeviceOptionInvalid, what, format!("at least {whole}"), bytes));
@@ -50,14 +49,14 @@ impl Budget {
             DeviceKind::Cpu => Host::detect().available.map(|bytes| (bytes / 2).max(whole)),
             _ => None,
         };
-        let positions = bytes.or_else(half).map(|bytes| (bytes / position) as usize);
+        let bytes = bytes.or_else(half);
         Ok(match paging {
-            Some(paging) => Self::Pages {
-                page: paging.page,
-                most: positions.map_or(usize::MAX, |positions| positions / paging.page),
-                bytes: paging.page as u64 * position,
-            },
-            None => Self::Rooms { most: positions, bytes: position },
+            Some(Paging { page, bytes: each, most, .. }) => {
+                let asked = bytes.map(|bytes| usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX));
+                let most = asked.into_iter().chain(most).min().unwrap_or(usize::MAX);
+                Self::Pages { page, most, bytes: each }
+            }
+            None => Self::Rooms { most: bytes.map(|bytes| (bytes / position) as usize), bytes: position },
         })
     }
 

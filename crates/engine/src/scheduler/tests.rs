@@ -186,7 +186,7 @@ proptest! {
         window in 0_usize..12,
     ) {
         // A device of two paths has no pages: nothing is taken in again there that was decoded.
-        let kind = Kind { pages: pages && !two_paths, two_paths, window };
+        let kind = Kind { pages: pages && !two_paths, two_paths, window, most: None };
         let kv_bytes = options.kv_bytes.filter(|_| kind.pages);
         let options = SchedulerOptions { kv_bytes, ..options };
         let (engine, watch) = fake::engine_of(kind, VOCAB, mixing);
@@ -199,7 +199,7 @@ fn script(at: usize, prompt: &[u32], max_tokens: usize) -> Script {
     Script { at, prompt: prompt.to_vec(), max_tokens, seed: None, stop: None, leaves: None, cancelled: None }
 }
 
-const PAGED: Kind = Kind { pages: true, two_paths: false, window: 0 };
+const PAGED: Kind = Kind { pages: true, two_paths: false, window: 0, most: None };
 
 #[test]
 fn one_sweep_serves_every_running_reply() {
@@ -285,6 +285,35 @@ fn the_oldest_goes_on_when_memory_runs_out() {
     check(&engine, &scripts, &heard);
     assert!(load.preempted > 0, "{load:?}");
     assert_eq!(load.admitted, 4, "one that comes back is not counted again");
+}
+
+#[test]
+fn a_device_with_a_memory_of_its_own_is_not_asked_for_more() {
+    // A context takes 16 pages, and one is copied.
+    for (asked, most, limit) in [(None, 17, 17), (Some(40), 17, 17), (Some(20), 30, 20)] {
+        let (engine, watch) = fake::engine_of(Kind { most: Some(most), ..PAGED }, VOCAB, mixing);
+        let scripts: Vec<_> = (0..4).map(|i| script(0, &[i, 5, 6], 40)).collect();
+        let kv_bytes = asked.map(|pages| pages * PAGE as u64);
+        let options = SchedulerOptions { kv_bytes, ..SchedulerOptions::default() };
+        // No step passes the limit.
+        let (heard, load) = play(&engine, &watch, &scripts, &options);
+        check(&engine, &scripts, &heard);
+        assert_eq!(load.kv_limit, Some(limit * PAGE as u64));
+        assert!(load.preempted > 0, "{load:?}");
+    }
+}
+
+/// Another program may take memory that was counted on, also while a prompt is taken in.
+#[test]
+fn a_prompt_that_finds_no_memory_gives_way_and_comes_back() {
+    for full in 0..4 {
+        let (engine, watch) = fake::engine_of(PAGED, VOCAB, mixing);
+        *watch.full_in_prefill.lock().unwrap() = Some(full);
+        let scripts: Vec<_> = (0..3).map(|i| script(0, &[i, 5, 6, 7, 8, 9, 10], 12)).collect();
+        let (heard, load) = play(&engine, &watch, &scripts, &SchedulerOptions::default());
+        check(&engine, &scripts, &heard);
+        assert_eq!(load.preempted, 1, "call {full}: {load:?}");
+    }
 }
 
 #[test]

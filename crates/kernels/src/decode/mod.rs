@@ -20,5 +20,5 @@ pub mod staged;
 
 pub use entries::{ENTRIES, PIPELINES};
 pub use megakernel::megakernel;
-pub use options::{Attention, Layout, Options};
+pub use options::{Attention, Layout, Options, PAGE};
 pub use staged::{Goal, staged, staged_of, together, together_of};

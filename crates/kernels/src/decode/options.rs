@@ -25,7 +25,13 @@ pub struct Options {
     pub vectors: Scalar,
     /// How keys and values lie, in the step of overlapping launches.
     pub layout: Layout,
+    /// Bytes from a page of [`PAGE`] positions to the next, in that step: a page has all layers, and with codes, the scales
+    /// of its positions behind all of them. `None`: all positions are one page.
+    pub pages: Option<u64>,
 }
+
+/// Positions of a page of the cache.
+pub const PAGE: u32 = 256;
 
 /// How keys and values of a head lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +92,7 @@ impl Options {
             attention: Attention::KeyParallel,
             vectors: weights.vectors(),
             layout: Layout::Rows,
+            pages: None,
         }
     }
 
@@ -111,6 +118,12 @@ impl Options {
     #[must_use]
     pub const fn layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
+    }
+
+    /// Keys and values in pages, from one to the next so many bytes.
+    #[must_use]
+    pub const fn pages(self, stride: u64) -> Self {
+        Self { pages: Some(stride), ..self }
     }
 
     /// Matrices stored as `weights`; vectors stay.

@@ -2,11 +2,11 @@
 
 use tilewright_tile::{Builder, Kernel, Launch, Value, View, kernel};
 
-use super::codes::{self, Codes, has_scales};
-use super::past::{Past, extents, see};
+use super::codes::{Codes, has_scales};
+use super::past::{self, Past, see};
 use super::products::{lying, named};
 use crate::decode::control::Control;
-use crate::decode::options::{Concerns, Layout, Options};
+use crate::decode::options::{Concerns, Options};
 use crate::parts::arithmetic::as_stored;
 use crate::parts::softmax::{self, UNSEEN};
 use crate::parts::{HeadLanes, norm, rope};
@@ -42,9 +42,8 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
         .then(|| ["q_norm", "k_norm"].map(|name| k.read::<f32>(name, [head_dim]).stored(options.vectors)));
     let rotary = k.read::<f32>("rotary", [capacity, shape.pairs(), 2]);
     let lanes = HeadLanes::new(k, head_dim);
-    let cache = k.read::<f32>("cache", extents(shape, options.layout)).stored(options.cache);
-    let cache = if options.layout == Layout::Rows { lanes.guard(cache, 4) } else { cache };
-    let scales = has_scales(options.cache).then(|| k.read::<f32>("cache_scales", codes::extents(shape)));
+    let cache = past::cache(k, shape, options, &lanes);
+    let scales = has_scales(options.cache).then(|| past::scales(k, shape, options));
     let mixed = k.write::<f32>("mixed", [kv_heads, group, head_dim]);
     let fresh = k.write::<f32>("fresh", [kv_heads, 2 * head_dim]).stored(options.cache);
     let fresh = if (2 * head_dim).is_multiple_of(group) { fresh } else { fresh.guarded_axes(&[1]) };
@@ -61,7 +60,7 @@ fn body<'k>(k: &'k Builder, shape: &Shape, options: &Options) {
     let (kv, query, simd) = (k.group_axis(0), k.group_axis(1), k.simd_group());
     let position = control.position(k.i32(0));
     let head = Head::ahead(k, shape, norms, rotary.slice(position));
-    let past = Past::of(k, shape, options.layout, cache, scales, kv);
+    let past = Past::of(k, shape, options, cache, scales, kv);
     let (first, more) = past.passes(simd, TAKERS, position);
     let first = past.read(first, position, false);
     k.launch_barrier();

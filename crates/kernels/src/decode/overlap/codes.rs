@@ -3,7 +3,6 @@
 use tilewright_tile::{Builder, Scalar, Value, View};
 
 use crate::parts::HeadLanes;
-use crate::shape::Shape;
 
 /// What the extreme of a head becomes.
 const MOST: f32 = 127.0;
@@ -13,11 +12,6 @@ const WHOLE: f32 = 12_582_912.0;
 /// Whether a cache holds codes with scales.
 pub(super) const fn has_scales(cache: Scalar) -> bool {
     matches!(cache, Scalar::I8)
-}
-
-/// The scales of a cache of one layer: of keys, then of values of each head.
-pub(super) const fn extents(shape: &Shape) -> [u32; 3] {
-    [shape.kv_heads, 2, shape.capacity]
 }
 
 /// How the elements of a key or a value become codes.

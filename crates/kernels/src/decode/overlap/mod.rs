@@ -11,12 +11,13 @@
 //! start many steps at once. Neither half may begin before the other has ended; the first launch of each waits for that.
 //!
 //! A cache in i8 has a second part, `cache_scales` `[layers, kv_heads, 2, capacity]` in f32, and the token's keys and values
-//! likewise `fresh_scales`.
+//! likewise `fresh_scales`. Of a cache in pages, each page has that for its positions, and a layer's are found in all of them.
 
 mod append;
 mod attention;
 mod choose;
 mod codes;
+mod pages;
 mod past;
 mod pipeline;
 mod products;

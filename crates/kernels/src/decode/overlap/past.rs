@@ -2,7 +2,8 @@
 
 use tilewright_tile::{Builder, Scalar, Value, View};
 
-use crate::decode::options::Layout;
+use super::pages::Pages;
+use crate::decode::options::{Layout, Options};
 use crate::parts::HeadLanes;
 use crate::parts::softmax::{State, UNSEEN};
 use crate::shape::Shape;
@@ -25,13 +26,48 @@ pub fn lies(shape: &Shape, layout: Layout, cache: Scalar) -> bool {
     }
 }
 
-/// The cache of one layer, `[kv_heads, 2, capacity, head_dim]` in its layout: keys, then values of each head.
-pub(super) fn extents(shape: &Shape, layout: Layout) -> [u32; 4] {
-    let &Shape { kv_heads, capacity, head_dim, .. } = shape;
-    match layout {
-        Layout::Rows => [kv_heads, 2, capacity, head_dim],
-        Layout::Fragments => [kv_heads, 2, capacity / BLOCK, BLOCK * head_dim],
-    }
+/// A view of the cache of one layer, `[kv_heads, 2, pages, units, positions, width]`: keys, then values of each head.
+pub(super) fn cache<'k>(
+    k: &'k Builder,
+    shape: &Shape,
+    options: &Options,
+    lanes: &HeadLanes<'k>,
+) -> View<'k, f32> {
+    let &Shape { kv_heads, head_dim, .. } = shape;
+    let pages = Pages::of(shape, options);
+    let inside = pages.positions();
+    let unit = unit(shape, options);
+    let axes = match options.layout {
+        Layout::Rows => [inside / unit, unit, head_dim],
+        Layout::Fragments => [inside / BLOCK, 1, BLOCK * head_dim],
+    };
+    let of_head = u64::from(inside * head_dim);
+    let strides = [
+        2 * of_head,
+        of_head,
+        pages.stride(options.cache),
+        u64::from(axes[1] * axes[2]),
+        u64::from(axes[2]),
+        1,
+    ];
+    let extents = [kv_heads, 2, pages.count(), axes[0], axes[1], axes[2]];
+    let cache = k.read::<f32>("cache", extents).stored(options.cache).strides(strides);
+    if options.layout == Layout::Rows { lanes.guard(cache, 6) } else { cache }
+}
+
+/// Its scales, `[kv_heads, 2, pages, units, positions]`.
+pub(super) fn scales<'k>(k: &'k Builder, shape: &Shape, options: &Options) -> View<'k, f32> {
+    let pages = Pages::of(shape, options);
+    let (inside, unit) = (pages.positions(), unit(shape, options));
+    let of_head = u64::from(inside);
+    let strides = [2 * of_head, of_head, pages.stride(Scalar::F32), u64::from(unit), 1];
+    let extents = [shape.kv_heads, 2, pages.count(), inside / unit, unit];
+    k.read::<f32>("cache_scales", extents).strides(strides)
+}
+
+/// Positions of a unit of rows: a pass, where a page has a whole number of them.
+const fn unit(shape: &Shape, options: &Options) -> u32 {
+    if options.pages.is_some() { KEYS as u32 } else { shape.capacity }
 }
 
 /// Keys and values of one head.
@@ -39,11 +75,14 @@ pub(super) fn extents(shape: &Shape, layout: Layout) -> [u32; 4] {
 pub(super) struct Past<'k> {
     k: &'k Builder,
     layout: Layout,
+    pages: Pages,
+    /// Whether positions come in pages, and rows of a page in units.
+    paged: bool,
     lanes: HeadLanes<'k>,
     head_dim: u32,
     keys: View<'k, f32>,
     values: View<'k, f32>,
-    /// Of codes: `[2, capacity]`.
+    /// Of codes: `[2, pages, units, positions]`.
     scales: Option<View<'k, f32>>,
 }
 
@@ -57,19 +96,27 @@ pub(super) struct Seen<'k> {
 }
 
 impl<'k> Past<'k> {
-    /// Head `kv` of `cache`, which has [`extents`], with the scales of codes.
+    /// Head `kv` of a [`cache`], with the [`scales`] of codes.
     pub(super) fn of(
         k: &'k Builder,
         shape: &Shape,
-        layout: Layout,
+        options: &Options,
         cache: View<'k, f32>,
         scales: Option<View<'k, f32>>,
         kv: Value<'k, i32>,
     ) -> Self {
-        let (lanes, head_dim) = (HeadLanes::new(k, shape.head_dim), shape.head_dim);
         let of_head = cache.slice(kv);
-        let scales = scales.map(|scales| scales.slice(kv));
-        Self { k, layout, lanes, head_dim, keys: of_head.slice(0), values: of_head.slice(1), scales }
+        Self {
+            k,
+            layout: options.layout,
+            pages: Pages::of(shape, options),
+            paged: options.pages.is_some(),
+            lanes: HeadLanes::new(k, shape.head_dim),
+            head_dim: shape.head_dim,
+            keys: of_head.slice(0),
+            values: of_head.slice(1),
+            scales: scales.map(|scales| scales.slice(kv)),
+        }
     }
 
     /// The passes that taker `taker` of `takers` has over `position` positions, but for the first: what [`read`](Self::read)
@@ -97,26 +144,40 @@ impl<'k> Past<'k> {
     }
 
     fn rows(&self, first: Value<'k, i32>, position: Value<'k, i32>, sure: bool) -> Seen<'k> {
-        let of = |view, n| match (n, sure) {
-            (0, true) => self.lanes.load(view, first),
-            _ => self.lanes.load_if((first + n).lt(position), view, first + n),
+        // A pass lies in one unit, which alone is no page's end.
+        let (page, unit, before) = match self.paged {
+            true => {
+                let (page, unit) = self.pages.unit(self.k, first / KEYS as u32, KEYS as u32);
+                (page, unit, self.k.i32(0))
+            }
+            false => (self.k.i32(0), self.k.i32(0), first),
         };
-        let read = |view| (0..KEYS as u32).map(|n| of(view, n)).collect();
-        let at = first + self.k.lane() / 4;
-        let counts = at.lt(position);
+        let row = |n: Value<'k, i32>| if self.paged { n } else { before + n };
+        let of = |view: View<'k, f32>, n: u32| match (n, sure) {
+            (0, true) => self.lanes.load(view, before),
+            _ => self.lanes.load_if((first + n).lt(position), view, row(self.k.i32(n as i32))),
+        };
+        let read = |view: View<'k, f32>| {
+            let unit = view.slice(page).slice(unit);
+            (0..KEYS as u32).map(|n| of(unit, n)).collect()
+        };
+        let key = self.k.lane() / 4;
+        let counts = (first + key).lt(position);
         let (keys, values) = (read(self.keys), read(self.values));
-        let scales = self.scales.map(|scales| [0, 1].map(|which| scales.at_if(counts, (which, at))));
+        let scales =
+            self.scales.map(|scales| [0, 1].map(|which| scales.at_if(counts, (which, page, unit, row(key)))));
         Seen { keys, values, counts, scales }
     }
 
     /// Two fours: positions 2q, 2q + 1, 2q + 8 and 2q + 9 of 16, which lie together, of two neighbouring q.
     fn fragments(&self, pair: Value<'k, i32>, position: Value<'k, i32>) -> Seen<'k> {
         let (dim, lane) = (self.head_dim, self.k.lane());
-        let (block, tile) = (pair / 4, pair / 2 % 2);
+        let (page, block) = self.pages.unit(self.k, pair / 4, BLOCK);
+        let tile = pair / 2 % 2;
         let count = dim / 32;
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         // What is read beyond the past is a number, and weighs nothing.
-        let read = |view: View<'k, f32>, at: Value<'k, i32>| view.at4((block, at)).parts();
+        let read = |view: View<'k, f32>, at: Value<'k, i32>| view.at4((page, block, 0, at)).parts();
         for four in 0..2 {
             let q = pair % 2 * 2 + four;
             let of_lane = lane * count;

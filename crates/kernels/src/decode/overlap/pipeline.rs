@@ -6,6 +6,7 @@ use tilewright_tile::pipeline::Region;
 use tilewright_tile::{Kernel, Order, Pipeline, Rejection, ResourceKind, Stage, Verified, verify};
 
 use super::codes::has_scales;
+use super::pages::{Layers, Pages};
 use super::products::VECTORS;
 use super::{append, attention, candidates, choose, down, gate_up, output, qkv_rows, vocabulary};
 use crate::decode::options::Options;
@@ -18,29 +19,29 @@ use crate::verified::Kernels;
 
 /// Bytes of what both halves share.
 struct Shared {
-    /// Keys and values of a layer.
-    cache: u64,
-    /// Those of the token.
+    /// Keys and values.
+    cache: Layers,
+    /// Those of the token in a layer.
     fresh: u64,
     /// Scales of both, where they are codes.
-    scales: Option<[u64; 2]>,
+    scales: Option<(Layers, u64)>,
     logits: u64,
 }
 
 impl Shared {
     fn of(shape: &Shape, options: &Options) -> Self {
         let token = 2 * u64::from(shape.kv_width()) * u64::from(options.cache.bytes());
-        let positions = u64::from(shape.capacity);
+        let pages = Pages::of(shape, options);
         let of_token = 8 * u64::from(shape.kv_heads);
-        let scales = has_scales(options.cache).then_some([of_token * positions, of_token]);
-        Self { cache: token * positions, fresh: token, scales, logits: u64::from(shape.vocab) * 4 }
+        let scales = has_scales(options.cache).then(|| (pages.layers(of_token), of_token));
+        Self { cache: pages.layers(token), fresh: token, scales, logits: u64::from(shape.vocab) * 4 }
     }
 
     /// The scales of the cache and of the token as resources of `layers` layers.
     fn scales(&self, p: &mut Pipeline, layers: u64, kinds: [ResourceKind; 2]) -> Option<[Region; 2]> {
-        self.scales.map(|[cache, fresh]| {
+        self.scales.map(|(cache, fresh)| {
             [
-                p.resource("cache_scales", layers * cache, kinds[0]),
+                p.resource("cache_scales", cache.bytes(layers), kinds[0]),
                 p.resource("fresh_scales", layers * fresh, kinds[1]),
             ]
         })
@@ -87,7 +88,7 @@ pub fn step_of(
     let final_norm = p.resource("final_norm", norm.end(), ResourceKind::Input);
     let rotary = u64::from(shape.capacity) * u64::from(shape.pairs()) * 8;
     let rotary = p.resource("rotary", rotary, ResourceKind::Input);
-    let cache = p.resource("cache", layers * bytes.cache, ResourceKind::Input);
+    let cache = p.resource("cache", bytes.cache.bytes(layers), ResourceKind::Input);
     let fresh = p.resource("fresh", layers * bytes.fresh, ResourceKind::Output);
     let scales = bytes.scales(&mut p, layers, [ResourceKind::Input, ResourceKind::Output]);
     let mut vector = |name: &str, width: u32| p.resource(name, u64::from(width) * 4, ResourceKind::Scratch);
@@ -131,10 +132,11 @@ pub fn step_of(
         if shape.qk_norm {
             attention = attention.read("q_norm", vector(Tensor::QNorm)).read("k_norm", vector(Tensor::KNorm));
         }
-        let mut attention = attention.read("qkv", heads).read("cache", of(cache, bytes.cache));
-        if let (Some([cache, fresh]), Some(each)) = (scales, bytes.scales) {
-            attention =
-                attention.read("cache_scales", of(cache, each[0])).write("fresh_scales", of(fresh, each[1]));
+        let mut attention = attention.read("qkv", heads).read("cache", bytes.cache.layer(cache, layer));
+        if let (Some([cache, fresh]), Some((layers, each))) = (scales, bytes.scales) {
+            attention = attention
+                .read("cache_scales", layers.layer(cache, layer))
+                .write("fresh_scales", of(fresh, each));
         }
         p.push(attention.write("mixed", mixed).write("fresh", of(fresh, bytes.fresh)));
         for output in product("output", Tensor::Output)? {
@@ -166,7 +168,7 @@ pub fn end(name: &str, shape: &Shape, options: &Options) -> Result<Pipeline, Rej
     let control = p.resource("control", 8, ResourceKind::State);
     let fresh = p.resource("fresh", layers * bytes.fresh, ResourceKind::Input);
     let logits = p.resource("logits", bytes.logits, ResourceKind::Input);
-    let cache = p.resource("cache", layers * bytes.cache, ResourceKind::State);
+    let cache = p.resource("cache", bytes.cache.bytes(layers), ResourceKind::State);
     let chunks = u64::from(select::chunks(shape)) * 4;
     let best = p.resource("best", chunks, ResourceKind::Scratch);
     let at = p.resource("at", chunks, ResourceKind::Scratch);

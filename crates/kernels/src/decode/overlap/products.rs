@@ -27,9 +27,10 @@ pub(super) fn named(name: &str, options: &Options, concerns: Concerns) -> String
 
 /// `NAME`, with how the cache lies where it is not as usual.
 pub(super) fn lying(name: &str, options: &Options) -> String {
+    let pages = if options.pages.is_some() { "_pages" } else { "" };
     match options.layout {
-        Layout::Rows => name.to_owned(),
-        Layout::Fragments => format!("{name}_fragments"),
+        Layout::Rows => format!("{name}{pages}"),
+        Layout::Fragments => format!("{name}_fragments{pages}"),
     }
 }
 

@@ -83,7 +83,7 @@ class Runner:
         if logits:
             self.logits.fill_(float("nan"))
         p = decode.Params(at(self.tape.tape), self.tape.stride, None, 0, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
-                          None, 0, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
+                          None, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
                           0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), deadline)
         t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count)
         time = launch(self.build.kernel, WORKERS, WARPS * 32 + 128, self.build.shared, [t])

@@ -141,8 +141,8 @@ fn clocks(at: Clocks) -> String {
     if known.is_empty() { "not known".to_owned() } else { known.join(", ") }
 }
 
-const RATIOS: &str = "The other engine's time over ours, pair by pair (small dots), their median and its 95 % interval. Right of 1 \
-    we are faster. The band is the noise: how far two runs of the same engine lie apart.";
+const RATIOS: &str = "The other engine's time over ours, pair by pair (small dots), their median and its 95 % interval; above it, \
+    thin, the ratio of the two medians with its own. Right of 1 we are faster. The band is the noise: how far two runs of the same engine lie apart.";
 const TIMES: &str =
     "Each dot is a trial; none is left out. The tall mark is the median, the bar its 95 % interval.";
 const ROOFLINE: &str = "Ours at the median. The lines are the read bandwidth and multiply-add rate measured before or after, the \

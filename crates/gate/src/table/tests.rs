@@ -67,6 +67,8 @@ fn a_table_of_reports_has_a_ratio_only_where_a_difference_was_shown() {
         let own = markdown(&shown).unwrap();
         let both = [comparison.median_of_ratios, comparison.ratio_of_medians].map(interval).join(" | ");
         assert!(own.contains(&format!("{both} | {} of 3 |", comparison.wins)), "{own}");
+        let drawn = format!("ratio of medians {:.3} (", comparison.ratio_of_medians.at);
+        assert!(crate::chart::page(&shown).contains(&drawn), "{drawn}");
     }
 }
 

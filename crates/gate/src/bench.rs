@@ -283,7 +283,7 @@ impl Running<'_, '_> {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::look(self.report.machine.gpu.is_some())
+        Clocks::look(&self.report.method.device)
     }
 
     fn ceilings(&mut self) -> Option<Ceilings> {

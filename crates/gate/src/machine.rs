@@ -96,13 +96,10 @@ pub(crate) fn without_paths(text: &str) -> String {
 }
 
 impl Clocks {
-    /// What the machine says now; `gpu` when one is used.
-    pub(crate) fn look(gpu: bool) -> Self {
-        let mut clocks = Self { processor_mhz: processor_mhz(), ..Self::default() };
-        if gpu {
-            [clocks.gpu_mhz, clocks.gpu_celsius] = nvidia().unwrap_or_default();
-        }
-        clocks
+    /// What the machine says now, and its GPU where `device` is one of NVIDIA's: `cuda:0`.
+    pub(crate) fn look(device: &str) -> Self {
+        let [gpu_mhz, gpu_celsius] = device.strip_prefix("cuda:").and_then(nvidia).unwrap_or_default();
+        Self { processor_mhz: processor_mhz(), gpu_mhz, gpu_celsius }
     }
 }
 
@@ -117,13 +114,17 @@ fn mean_mhz(cpuinfo: &str) -> Option<f64> {
     (!mhz.is_empty()).then(|| (mhz.iter().sum::<f64>() / mhz.len() as f64).round())
 }
 
-/// Clock and temperature of the first NVIDIA GPU, as its own tool tells them.
-fn nvidia() -> Option<[Option<f64>; 2]> {
-    let query = ["--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader,nounits", "--id=0"];
-    let output = std::process::Command::new("nvidia-smi").args(query).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let mut numbers = text.trim().split(',').map(|word| word.trim().parse().ok());
-    Some([numbers.next()?, numbers.next()?])
+/// Clock and temperature of an NVIDIA GPU, as its driver's own tool tells them.
+fn nvidia(ordinal: &str) -> Option<[Option<f64>; 2]> {
+    let query = ["--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader,nounits", "--id"];
+    let output = std::process::Command::new("nvidia-smi").args(query).arg(ordinal).output().ok()?;
+    two(&String::from_utf8(output.stdout).ok()?)
+}
+
+/// Two values with a comma between them, each where it is a number.
+fn two(line: &str) -> Option<[Option<f64>; 2]> {
+    let (first, second) = line.trim().split_once(',')?;
+    Some([first, second].map(|word| word.trim().parse().ok()))
 }
 
 /// Load averages over 1, 5 and 15 minutes, where the system has them.

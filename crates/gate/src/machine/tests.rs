@@ -27,8 +27,11 @@ fn paths_are_cut_to_their_last_part() {
 }
 
 #[test]
-fn clocks_are_the_mean_of_the_cores() {
+fn clocks_are_those_that_are_told() {
     assert_eq!(mean_mhz("cpu MHz\t\t: 2000.4\nflags: x\ncpu MHz : 3000.0\n"), Some(2500.0));
+    assert_eq!(two("1980, 34\n"), Some([Some(1980.0), Some(34.0)]));
+    assert_eq!(two("1980, [N/A]\n"), Some([Some(1980.0), None]));
+    assert_eq!(two("No devices were found\n"), None);
     assert_eq!(mean_mhz("Features : fp\n"), None);
 }
 

@@ -62,6 +62,9 @@ pub(crate) fn greatest(logits: &[f32]) -> u32 {
     argmax(logits) as u32
 }
 
+/// What is said of sequences that should be one.
+pub(crate) const APART: &str = "sequences of the same ids chose different tokens";
+
 /// What a workload's comparison found.
 #[derive(Debug, Default)]
 pub struct Checked {
@@ -154,7 +157,7 @@ pub fn validate(
         for group in &mut groups {
             let token = tokens[group.members[0]];
             if group.members.iter().any(|member| tokens[*member] != token) {
-                faults.push(format!("{}: sequences of the same ids chose different tokens", workload.name));
+                faults.push(format!("{}: {APART}", workload.name));
                 break;
             }
             let want = group.truth.extend(&[token], 1)?;

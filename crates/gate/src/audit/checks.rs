@@ -2,7 +2,8 @@
 
 use tilewright_model::tolerance::Tolerance;
 
-use crate::report::{Check, OtherReference, Part, Point, Report, Workload};
+use crate::report::{Check, Failure, OtherReference, Part, Point, Report, Workload};
+use crate::validate::APART;
 
 pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     let mut checks = report.checks.as_slice();
@@ -41,6 +42,13 @@ pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
             faults.push(format!("{}: its logits are those of another model", peer.arm));
         }
     }
+}
+
+/// Whether a comparison did not agree, or sequences of the same ids went apart, which no single one shows.
+pub(super) fn has_failed(report: &Report, failure: &Failure) -> bool {
+    report.checks.iter().chain(&report.replays).any(|check| !check.faults().is_empty())
+        || report.peer_checks.iter().any(|peer| !peer.passed())
+        || failure.what.iter().any(|what| what.ends_with(APART))
 }
 
 /// Prompts that were taken in once more as they are timed; form 1 has none.

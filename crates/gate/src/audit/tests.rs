@@ -153,6 +153,11 @@ const CHANGES: &[Change] = &[
         r.machine.gpu = Some(Gpu { name: "some".to_owned(), driver: None });
         passed(r).ceilings.push(Ceilings { read: 1.0, fma: 1.0 });
     }),
+    ("a failure that is none", "nothing that failed", |r| fail(r, "gate")),
+    ("a failure in time of what was not compared", "checks are missing", |r| {
+        fail(r, "timing");
+        r.checks.pop();
+    }),
     ("a failure without reasons", "says what failed", |r| {
         r.outcome = Outcome::Failed(Failure {
             workload: "pp40".to_owned(),
@@ -161,6 +166,12 @@ const CHANGES: &[Change] = &[
         });
     }),
 ];
+
+/// A report of a failure instead.
+fn fail(report: &mut Report, stage: &str) {
+    let what = vec!["something".to_owned()];
+    report.outcome = Outcome::Failed(Failure { workload: "pp40".to_owned(), stage: stage.to_owned(), what });
+}
 
 /// Another name for a workload everywhere.
 fn rename(report: &mut Report, index: usize, name: &str) {
@@ -259,14 +270,14 @@ fn a_field_that_the_schema_does_not_have_is_refused() {
     let mut report = report();
     report.outcome = Outcome::Failed(Failure {
         workload: "pp40".to_owned(),
-        stage: "gate".to_owned(),
+        stage: "timing".to_owned(),
         what: vec!["logits".to_owned()],
     });
     let report = report.sealed().unwrap();
     audit(&report).unwrap();
     let text = report.json(false).unwrap();
     for (from, to) in [
-        (r#""stage":"gate""#, r#""stage":"gate","decode_ns":5"#),
+        (r#""stage":"timing""#, r#""stage":"timing","decode_ns":5"#),
         (r#""failed":{"#, r#""failed":{"measured":[],"#),
         (r#""checks":["#, r#""times":[1],"checks":["#),
     ] {

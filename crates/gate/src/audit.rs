@@ -16,6 +16,7 @@ use tilewright_model::{Code, Finding, Refusal};
 
 use crate::load::LoadReport;
 use crate::report::{Outcome, Report, SCHEMA};
+pub(crate) use facts::tells_a_path;
 
 /// A report of either form.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +75,9 @@ impl AnyReport {
 /// `report_invalid` with everything found.
 pub fn audit(report: &Report) -> Result<(), Refusal> {
     let mut faults = Vec::new();
-    if report.schema != SCHEMA {
+    // Form 1 was written up to November 2026.
+    let is_earlier = report.schema == 1 && report.created.as_str() < "2026-12";
+    if report.schema != SCHEMA && !is_earlier {
         faults.push(format!("schema {} is not {SCHEMA}", report.schema));
     }
     if report.due_seal()? != report.seal {
@@ -90,6 +93,14 @@ pub fn audit(report: &Report) -> Result<(), Refusal> {
             let known = report.workload(&failure.workload).is_some();
             if failure.what.is_empty() || !known || !["gate", "timing"].contains(&failure.stage.as_str()) {
                 faults.push("a failure says what failed, when, and in which workload".to_owned());
+            }
+            match failure.stage.as_str() {
+                "gate" if !checks::has_failed(report, failure) => {
+                    faults.push("a failure at the gate, and nothing that failed there".to_owned());
+                }
+                // Timing begins when everything was compared and agreed.
+                "timing" => checks::audit(report, &mut faults),
+                _ => {}
             }
         }
     }

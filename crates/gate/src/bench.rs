@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use tilewright_backend::{Plan, Resident};
 use tilewright_cpu::simd::Isa;
-use tilewright_model::{Checkpoint, Code, Refusal};
+use tilewright_model::{Checkpoint, Code, Finding, Refusal};
 
 use crate::arm::{Ours, Runner};
 use crate::fingerprint::fingerprints;
-use crate::machine::{load, now};
+use crate::machine::{load, now, without_paths};
 use crate::oracle::{self, Oracle, Remote};
 use crate::peer::Peer;
 use crate::probe::Limits;
 use crate::report::{
-    Absent, Arm, Ceilings, Check, Failure, Fingerprints, Machine, Measured, Method, ModelFacts, Outcome,
-    Part, Passed, Precision, Report, SCHEMA, Selection, Software, Trial, Workload, round_order,
+    Absent, Arm, Ceilings, Check, Clocks, Failure, Fingerprints, Machine, Measured, Method, ModelFacts,
+    Outcome, Part, Passed, Precision, Report, SCHEMA, Selection, Software, Trial, Workload, round_order,
 };
 use crate::stats::{RESAMPLES, SEED};
 use crate::{audit, select, validate};
@@ -102,6 +102,7 @@ pub fn run(
 ) -> Result<Report, Refusal> {
     let before = fingerprints(subject.folder)?;
     let mut report = blank(&subject, &peers, absent, settings);
+    refuse_early(&report, &phases.first)?;
     let reference: Box<dyn Oracle> = match subject.reference.take() {
         None => Box::new(validate::reference(subject.checkpoint, &subject.plan)?),
         Some(remote) => {
@@ -141,10 +142,29 @@ pub fn run(
     Ok(report)
 }
 
+/// Refuses before any work what the audit of the report would find fault with after all of it.
+fn refuse_early(report: &Report, workloads: &[Workload]) -> Result<(), Refusal> {
+    let mut findings = Vec::new();
+    let mut once = |what: &str, names: Vec<&str>| {
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                findings.push(Finding::new(what, "each once", format!("{name} again")));
+            }
+        }
+    };
+    once("lengths", workloads.iter().map(|workload| workload.name.as_str()).collect());
+    once("engines", report.arms.iter().map(|arm| arm.name.as_str()).collect());
+    if audit::tells_a_path(report) {
+        findings.push(Finding::new("name of the model", "a name without a path", &report.model.name));
+    }
+    Refusal::check(Code::RequestInvalid, findings)
+}
+
 fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &Settings) -> Report {
     let config = subject.checkpoint.config();
     let stored = subject.checkpoint.parameters().embedding.stored.to_string();
-    let precision = Precision::of(&subject.plan);
+    let model = ModelFacts::of(&subject.name, config, &stored);
+    let precision = Precision::of(&subject.plan, model.matrix_elements());
     let software = Software::this();
     let ours = |name: &str, part| Arm {
         name: name.to_owned(),
@@ -157,9 +177,9 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
     arms.extend(peers.iter().map(|peer| Arm {
         name: peer.name.clone(),
         part: Part::Peer,
-        version: peer.version.clone(),
-        precision: peer.precision.clone(),
-        remarks: peer.remarks.clone(),
+        version: without_paths(&peer.version),
+        precision: without_paths(&peer.precision),
+        remarks: peer.remarks.iter().map(|remark| without_paths(remark)).collect(),
     }));
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let mut remarks: Vec<String> = texts(&[
@@ -175,7 +195,7 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
         program: settings.program.clone(),
         created: now(),
         machine: Machine::look(&subject.plan, &subject.reason),
-        model: ModelFacts::of(&subject.name, config, &stored),
+        model,
         precision: precision.clone(),
         method: Method {
             device: subject.plan.device.to_string(),
@@ -199,11 +219,15 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
         },
         software,
         arms,
-        absent,
+        absent: absent
+            .into_iter()
+            .map(|absent| Absent { reason: without_paths(&absent.reason), ..absent })
+            .collect(),
         fingerprints: Fingerprints::default(),
         workloads: Vec::new(),
         reference: None,
         checks: Vec::new(),
+        replays: Vec::new(),
         peer_checks: Vec::new(),
         outcome: Outcome::Failed(Failure { workload: String::new(), stage: String::new(), what: Vec::new() }),
         seal: String::new(),
@@ -229,7 +253,9 @@ impl Running<'_, '_> {
         phases: Phases<'_>,
     ) -> Result<Outcome, Refusal> {
         let before = load();
-        let mut passed = Passed { load: None, ceilings: Vec::new(), measured: Vec::new(), selection: None };
+        let cool = self.clocks();
+        let mut passed =
+            Passed { load: None, clocks: None, ceilings: Vec::new(), measured: Vec::new(), selection: None };
         passed.ceilings.extend(self.ceilings());
         let names: Vec<String> = phases.first.iter().map(|workload| workload.name.clone()).collect();
         if let Some(failure) = self.phase(subject, reference, phases.first, &mut passed)? {
@@ -243,6 +269,8 @@ impl Running<'_, '_> {
                 return Ok(Outcome::Failed(failure));
             }
         }
+        // The load has just ended: what it made of the clocks shows.
+        passed.clocks = Some([cool, self.clocks()]);
         passed.ceilings.extend(self.ceilings());
         passed.load = before.zip(load()).map(|(before, after)| [before, after]);
         if Passed::busy(passed.load, self.report.machine.cores) {
@@ -254,8 +282,13 @@ impl Running<'_, '_> {
         Ok(Outcome::Passed(passed))
     }
 
+    fn clocks(&self) -> Clocks {
+        Clocks::look(&self.report.method.device)
+    }
+
     fn ceilings(&mut self) -> Option<Ceilings> {
-        if !self.settings.ceilings {
+        // They are the processor's; against them nothing can be held that a GPU does.
+        if !self.settings.ceilings || self.report.machine.gpu.is_some() {
             return None;
         }
         (self.progress)(Progress { what: "ceilings", workload: "", done: 0, total: 1 });
@@ -285,6 +318,7 @@ impl Running<'_, '_> {
             };
             let checked = validate::validate(&mut *ours.model, reference, precision, workload, &mut tell)?;
             self.report.checks.extend(checked.checks);
+            self.report.replays.extend(checked.replays);
             if !checked.faults.is_empty() {
                 return failure(workload, "gate", checked.faults);
             }
@@ -321,7 +355,7 @@ impl Running<'_, '_> {
     fn time(&mut self, workload: &Workload) -> Result<Result<Measured, Vec<String>>, Refusal> {
         let mut due: Vec<Option<Vec<Vec<u32>>>> = vec![None; self.report.arms.len()];
         let checked: Vec<Vec<u32>> =
-            (0..workload.ids.len()).map(|sequence| chosen(&self.report.checks, workload, sequence)).collect();
+            (0..workload.ids.len()).map(|sequence| chosen(self.report, workload, sequence)).collect();
         for (arm, due) in self.report.arms.iter().zip(&mut due) {
             *due = (arm.part != Part::Peer).then(|| checked.clone());
         }
@@ -415,10 +449,17 @@ fn resident<'m>(
 }
 
 /// The ids that a sequence was seen to choose while it was checked.
-pub(crate) fn chosen(checks: &[Check], workload: &Workload, sequence: usize) -> Vec<u32> {
+///
+/// The first is of the prompt as it is timed, where it was taken in so.
+pub(crate) fn chosen(report: &Report, workload: &Workload, sequence: usize) -> Vec<u32> {
     let from = workload.start() + usize::from(workload.given);
-    let mine = |check: &&Check| {
-        check.workload == workload.name && check.sequence == sequence && check.position >= from
-    };
-    checks.iter().filter(mine).filter_map(|check| check.chosen).take(workload.outputs()).collect()
+    let mine = |check: &&Check| check.workload == workload.name && check.sequence == sequence;
+    let due = |check: &&Check| mine(check) && check.position >= from;
+    let mut ids: Vec<u32> =
+        report.checks.iter().filter(due).filter_map(|check| check.chosen).take(workload.outputs()).collect();
+    let replay = report.replays.iter().filter(due).find_map(|check| check.chosen);
+    if let (Some(first), Some(id)) = (ids.first_mut(), replay) {
+        *first = id;
+    }
+    ids
 }

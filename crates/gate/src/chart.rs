@@ -10,7 +10,7 @@ mod times;
 
 use std::fmt::Write;
 
-use crate::report::{Arm, Failure, Measured, Outcome, Passed, Report};
+use crate::report::{Arm, Clocks, Failure, Measured, Outcome, Passed, Report, greatest};
 use crate::table;
 use svg::escape;
 
@@ -126,10 +126,23 @@ fn times(page: &mut String, report: &Report, passed: &Passed) {
             "<p>Load averages over 1, 5 and 15 minutes: {before:?} before, {after:?} after.</p>"
         );
     }
+    if let Some([before, after]) = passed.clocks {
+        let _ = writeln!(page, "<p>Clocks: {} before, {} after.</p>", clocks(before), clocks(after));
+    }
 }
 
-const RATIOS: &str = "The other engine's time over ours, pair by pair (small dots), their median and its 95 % interval. Right of 1 \
-    we are faster. The band is the noise: how far two runs of the same engine lie apart.";
+fn clocks(at: Clocks) -> String {
+    let parts =
+        [("processor", at.processor_mhz, "MHz"), ("GPU", at.gpu_mhz, "MHz"), ("GPU", at.gpu_celsius, "°C")];
+    let known: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(what, value, unit)| Some(format!("{what} {:.0} {unit}", value?)))
+        .collect();
+    if known.is_empty() { "not known".to_owned() } else { known.join(", ") }
+}
+
+const RATIOS: &str = "The other engine's time over ours, pair by pair (small dots), their median and its 95 % interval; above it, \
+    thin, the ratio of the two medians with its own. Right of 1 we are faster. The band is the noise: how far two runs of the same engine lie apart.";
 const TIMES: &str =
     "Each dot is a trial; none is left out. The tall mark is the median, the bar its 95 % interval.";
 const ROOFLINE: &str = "Ours at the median. The lines are the read bandwidth and multiply-add rate measured before or after, the \
@@ -167,14 +180,8 @@ fn trials(page: &mut String, arms: &[Arm], measured: &Measured) {
 }
 
 fn checks(page: &mut String, report: &Report) {
-    let most = |errors: Vec<Option<f64>>| {
-        let most = errors.into_iter().try_fold(0.0, |most: f64, error| Some(most.max(error?)));
-        most.map_or("not a number".to_owned(), |most| format!("{most:.2e}"))
-    };
-    let logits = most(report.checks.iter().filter_map(|c| c.logits.map(|l| l.max_abs)).collect());
-    let caches = || report.checks.iter().filter_map(|check| check.cache);
-    let keys = most(caches().map(|cache| cache.keys.max_abs).collect());
-    let values = most(caches().map(|cache| cache.values.max_abs).collect());
+    let most = |error: Option<f64>| error.map_or("not a number".to_owned(), |most| format!("{most:.2e}"));
+    let [logits, keys, values] = greatest(&report.checks);
     let p = &report.precision;
     let unit = if p.scaled { " in units of the wanted values' root mean square" } else { "" };
     let _ = writeln!(
@@ -187,6 +194,15 @@ fn checks(page: &mut String, report: &Report) {
         p.rtol,
         escape(&p.tolerance)
     );
+    if !report.replays.is_empty() {
+        let [logits, keys, values] = greatest(&report.replays);
+        let _ = writeln!(
+            page,
+            "<p>{} prompts were then taken in as they are timed, by one call, and compared once more: logits {logits}, keys \
+             {keys}, values {values}.</p>",
+            report.replays.len()
+        );
+    }
     if let Some(other) = &report.reference {
         let _ = writeln!(
             page,
@@ -195,9 +211,9 @@ fn checks(page: &mut String, report: &Report) {
             escape(&other.version),
             escape(&other.place),
             other.tokens,
-            most(vec![other.logits.max_abs]),
-            most(vec![other.keys.max_abs]),
-            most(vec![other.values.max_abs])
+            most(other.logits.max_abs),
+            most(other.keys.max_abs),
+            most(other.values.max_abs)
         );
     }
     for check in &report.peer_checks {

@@ -20,7 +20,7 @@ use tilewright_model::Refusal;
 
 use crate::machine::{load, now};
 use crate::programs::synthetic;
-use crate::report::hex;
+use crate::report::{Machine, Software, hex};
 use crate::seeded::Draw;
 
 use http::Peer;
@@ -88,6 +88,8 @@ pub fn run(
         schema: report::SCHEMA,
         program: "bench serve".to_owned(),
         created: now(),
+        machine: Machine::here(None),
+        software: Software::this(),
         server,
         settings,
         prompts,

@@ -7,7 +7,7 @@ use tilewright_backend::{DeviceKind, Plan};
 use tilewright_cpu::simd::Isa;
 use tilewright_model::Config;
 
-use crate::report::{Gpu, Machine, ModelFacts, Software};
+use crate::report::{Clocks, Gpu, Machine, ModelFacts, Software};
 
 #[cfg(test)]
 mod tests;
@@ -15,8 +15,6 @@ mod tests;
 impl Machine {
     /// Looks around. `reason` says which device was chosen and why.
     pub fn look(plan: &Plan, reason: &str) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let isa = Isa::detect().to_string();
         let gpu = match plan.device {
             DeviceKind::Cpu | DeviceKind::Shim => None,
             DeviceKind::Cuda(_) | DeviceKind::Metal => {
@@ -24,6 +22,13 @@ impl Machine {
                 Some(Gpu { name, driver: driver() })
             }
         };
+        Self::here(gpu)
+    }
+
+    /// This machine, of which `gpu` is used, if one is.
+    pub(crate) fn here(gpu: Option<Gpu>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let isa = Isa::detect().to_string();
         let kind = match &gpu {
             Some(gpu) => slug(&gpu.name),
             None => format!("{}-{cores}cpu", slug(&isa)),
@@ -74,6 +79,52 @@ impl ModelFacts {
 fn numbers(release: &str) -> &str {
     let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
     &release[..end]
+}
+
+/// `text` in which a path on a disk is cut to its last part: a report does not tell where things lie.
+pub(crate) fn without_paths(text: &str) -> String {
+    let tells = ["/home/", "/root/", "/Users/", ":\\"];
+    let cut = |word: &str| -> String {
+        let begin = word.find(|c: char| !"'\"([<".contains(c)).unwrap_or(0);
+        let (quote, path) = word.split_at(begin);
+        if path.starts_with('/') || tells.iter().any(|tell| path.contains(tell)) {
+            return format!("{quote}{}", path.rsplit(['/', '\\']).next().unwrap_or_default());
+        }
+        word.to_owned()
+    };
+    text.split(' ').map(cut).collect::<Vec<_>>().join(" ")
+}
+
+impl Clocks {
+    /// What the machine says now, and its GPU where `device` is one of NVIDIA's: `cuda:0`.
+    pub(crate) fn look(device: &str) -> Self {
+        let [gpu_mhz, gpu_celsius] = device.strip_prefix("cuda:").and_then(nvidia).unwrap_or_default();
+        Self { processor_mhz: processor_mhz(), gpu_mhz, gpu_celsius }
+    }
+}
+
+/// The mean over the cores.
+fn processor_mhz() -> Option<f64> {
+    mean_mhz(&fs::read_to_string("/proc/cpuinfo").ok()?)
+}
+
+fn mean_mhz(cpuinfo: &str) -> Option<f64> {
+    let lines = cpuinfo.lines().filter(|line| line.starts_with("cpu MHz"));
+    let mhz: Vec<f64> = lines.filter_map(|line| line.split_once(':')?.1.trim().parse().ok()).collect();
+    (!mhz.is_empty()).then(|| (mhz.iter().sum::<f64>() / mhz.len() as f64).round())
+}
+
+/// Clock and temperature of an NVIDIA GPU, as its driver's own tool tells them.
+fn nvidia(ordinal: &str) -> Option<[Option<f64>; 2]> {
+    let query = ["--query-gpu=clocks.sm,temperature.gpu", "--format=csv,noheader,nounits", "--id"];
+    let output = std::process::Command::new("nvidia-smi").args(query).arg(ordinal).output().ok()?;
+    two(&String::from_utf8(output.stdout).ok()?)
+}
+
+/// Two values with a comma between them, each where it is a number.
+fn two(line: &str) -> Option<[Option<f64>; 2]> {
+    let (first, second) = line.trim().split_once(',')?;
+    Some([first, second].map(|word| word.trim().parse().ok()))
 }
 
 /// Load averages over 1, 5 and 15 minutes, where the system has them.

@@ -49,6 +49,8 @@ pub struct Opening<'a> {
     pub threads: usize,
     /// Positions of a sequence.
     pub context: usize,
+    /// The most sequences that run at once.
+    pub sequences: usize,
 }
 
 /// A running peer; it ends when dropped.
@@ -91,7 +93,7 @@ impl Peer {
     /// `peer_unavailable` with what it said.
     pub fn start(name: &str, command: Command, opening: Opening<'_>) -> Result<Self, Refusal> {
         let mut process = Process::start(name, command)?;
-        let Opening { model, work, device, weights, kv, threads, context } = opening;
+        let Opening { model, work, device, weights, kv, threads, context, sequences: _ } = opening;
         let Opened { version, precision, remarks } = process.ask(&json!({
             "op": "open", "model": model, "work": work, "device": device, "weights": weights, "kv": kv,
             "threads": threads, "context": context,

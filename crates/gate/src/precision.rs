@@ -12,6 +12,7 @@ use crate::report::Precision;
 ///
 /// It follows from the names alone, so that a report cannot claim a precision and be held to another's tolerance.
 pub(crate) fn tolerance(weights: &str, activations: &str, kv: &str) -> Option<(Tolerance, bool)> {
+    let weights = weights.strip_prefix("int8 held in ").map_or(weights, |_| "int8");
     Some(match (weights, activations, kv) {
         ("int8" | "int4" | "gguf", ..) => (Tolerance::QUANTISED_STATE, true),
         (_, "bf16", _) | (_, _, "bf16") => (Tolerance::BF16_STATE, true),
@@ -29,14 +30,28 @@ pub(crate) fn bits(weights: &str) -> f64 {
         "gguf" => 2.0,
         "int4" => 4.25,
         "int8" => 8.125,
-        "bf16" | "f16" => 16.0,
+        "bf16" | "f16" | HELD_IN_BF16 => 16.0,
         _ => 32.0,
     }
 }
 
+/// Weights rounded to int8 whose values lie as wider numbers, where no kernel of a GPU reads the codes.
+const HELD_IN_BF16: &str = "int8 held in bf16";
+const HELD_IN_F32: &str = "int8 held in f32";
+
+/// What a plan's weights are called that have so many elements.
+fn called(plan: &Plan, elements: u64) -> &'static str {
+    let bits = 8.0 * plan.bytes_per_token as f64 / elements.max(1) as f64;
+    match (plan.weights, &plan.kernels) {
+        (WeightFormat::Int8, Kernels::Cuda { .. }) if bits >= 24.0 => HELD_IN_F32,
+        (WeightFormat::Int8, Kernels::Cuda { .. }) if bits >= 12.0 => HELD_IN_BF16,
+        (weights, _) => weights.name(),
+    }
+}
+
 impl Precision {
-    /// The precision of a plan.
-    pub fn of(plan: &Plan) -> Self {
+    /// The precision of a plan for a model whose matrices have so many elements.
+    pub fn of(plan: &Plan, elements: u64) -> Self {
         let quantised = matches!(plan.weights, WeightFormat::Int8 | WeightFormat::Int4 | WeightFormat::Gguf);
         let activations = match &plan.kernels {
             Kernels::Cpu { .. } if quantised => "int8 in groups",
@@ -48,7 +63,7 @@ impl Precision {
                 Some(_) => "f32, of attention f16",
             },
         };
-        let (weights, kv, sums) = (plan.weights.name(), plan.kv.to_string(), "f32");
+        let (weights, kv, sums) = (called(plan, elements), plan.kv.to_string(), "f32");
         let (row, scaled) = tolerance(weights, activations, &kv).unwrap_or((Tolerance::F32_STATE, false));
         Self {
             label: Self::label_of(weights, activations, &kv, sums),

@@ -13,12 +13,38 @@ const PROMPTS: usize = 4;
 pub const TUNING: [usize; 2] = [2048, 8];
 /// Tokens of the long document, and those chosen after it.
 pub const DOCUMENT: [usize; 2] = [4096, 1024];
+/// What the name of a run on the first of them begins with; its chunk follows.
+pub(crate) const TUNING_NAME: &str = "tuning, chunk ";
+/// The name of a run on the second.
+pub(crate) const LONG: &str = "long document";
+/// Where ids are from that stand for no text.
+const SYNTHETIC: &str = "synthetic ids";
+/// The same, of another sequence than the first, whose number follows.
+const SEQUENCE: &str = "synthetic ids, sequence ";
 /// Rows of the chunks tried.
 pub const CHUNKS: [usize; 4] = [128, 256, 512, 1024];
 
 /// Ids that stand for no text: id `i` of sequence `s` is `(1000 + 7919 i + 104729 s) mod vocab`.
 pub fn synthetic(vocab: usize, sequence: usize, count: usize) -> Vec<u32> {
     (0..count).map(|i| ((1000 + 7919 * i + 104_729 * sequence) % vocab) as u32).collect()
+}
+
+/// Ids of so many sequences that stand for no text: four by turns.
+pub(crate) fn by_turns(vocab: usize, sequences: usize, count: usize) -> Vec<Vec<u32>> {
+    (0..sequences).map(|sequence| synthetic(vocab, sequence % PROMPTS, count)).collect()
+}
+
+/// Whether the ids of a workload are those of its source, as far as that can be told: of a text there are its name and hash.
+pub(crate) fn is_of_its_source(workload: &Workload, vocab: usize) -> bool {
+    let (source, ids, count) = (workload.source.as_str(), &workload.ids, workload.given_ids());
+    if source == SYNTHETIC {
+        return *ids == by_turns(vocab, ids.len(), count);
+    }
+    if let Some(sequence) = source.strip_prefix(SEQUENCE) {
+        return sequence.parse().is_ok_and(|sequence| *ids == [synthetic(vocab, sequence, count)]);
+    }
+    let is_hash = |hash: &str| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    source.rsplit_once(", SHA-256 ").is_some_and(|(name, hash)| !name.is_empty() && is_hash(hash))
 }
 
 /// What is the same for every workload of a run.
@@ -39,7 +65,7 @@ impl Common {
             steps,
             given: false,
             chunk: self.chunk,
-            source: "synthetic ids".to_owned(),
+            source: SYNTHETIC.to_owned(),
             ids: vec![synthetic(self.vocab, 0, depth + prompt)],
         }
     }
@@ -84,7 +110,7 @@ impl Common {
     pub fn batch(&self, sizes: &[usize], depth: usize, steps: usize) -> Vec<Workload> {
         let one = |&size: &usize| {
             let mut workload = self.workload(format!("batch {size}"), [depth, 0, steps]);
-            workload.ids = (0..size).map(|s| synthetic(self.vocab, s % PROMPTS, depth)).collect();
+            workload.ids = by_turns(self.vocab, size, depth);
             workload
         };
         sizes.iter().filter(|size| **size > 0).map(one).collect()
@@ -94,7 +120,7 @@ impl Common {
     pub fn tuning(&self, document: &Document) -> Vec<Workload> {
         let [prompt, outputs] = TUNING;
         let one = |chunk| {
-            let workload = self.workload(format!("tuning, chunk {chunk}"), [0, prompt, outputs - 1]);
+            let workload = self.workload(format!("{TUNING_NAME}{chunk}"), [0, prompt, outputs - 1]);
             Workload { chunk, source: document.source.clone(), ids: vec![document.ids.clone()], ..workload }
         };
         CHUNKS.into_iter().map(one).collect()
@@ -103,7 +129,7 @@ impl Common {
     /// The long document, with the chunk that was chosen.
     pub fn document(&self, document: Document, chunk: usize) -> Workload {
         let [prompt, outputs] = DOCUMENT;
-        let workload = self.workload("long document".to_owned(), [0, prompt, outputs - 1]);
+        let workload = self.workload(LONG.to_owned(), [0, prompt, outputs - 1]);
         Workload { chunk, source: document.source, ids: vec![document.ids], ..workload }
     }
 }
@@ -120,7 +146,7 @@ pub struct Document {
 impl Document {
     /// Ids that stand for no text; another `sequence` is another document.
     pub fn synthetic(vocab: usize, sequence: usize, count: usize) -> Self {
-        Self { source: format!("synthetic ids, sequence {sequence}"), ids: synthetic(vocab, sequence, count) }
+        Self { source: format!("{SEQUENCE}{sequence}"), ids: synthetic(vocab, sequence, count) }
     }
 
     /// The first `count` ids of a text.

@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tilewright_model::{Code, Refusal};
 
-pub(crate) use check::rms;
 pub use check::{CacheCheck, Check, Compared, OtherReference, PeerCheck};
+pub(crate) use check::{greatest, rms};
 pub use facts::{
-    Absent, Arm, Ceilings, Fingerprints, Gpu, Machine, Method, ModelFacts, Part, Precision, Software,
+    Absent, Arm, Ceilings, Clocks, Fingerprints, Gpu, Machine, Method, ModelFacts, Part, Precision, Software,
 };
 pub use measured::{Comparison, Measured, Metric, Noise, Summary, Trial, Verdict};
 pub use work::{Point, Workload, round_order};
 
-/// The version of the form below.
-pub const SCHEMA: u32 = 1;
+/// The version of the form below. Reports of form 1, made up to November 2026, have no [`Report::replays`].
+pub const SCHEMA: u32 = 2;
 
 /// A report of one run of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub struct Report {
     pub reference: Option<OtherReference>,
     /// What was compared with the reference before anything was timed.
     pub checks: Vec<Check>,
+    /// The same after a prompt that was taken in once more as it is timed: whole, by one call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replays: Vec<Check>,
     /// How far the peers' logits are from the reference's, so that a peer that runs another model is noticed.
     pub peer_checks: Vec<PeerCheck>,
     /// Times, or why there are none.
@@ -84,6 +87,9 @@ pub enum Outcome {
 pub struct Passed {
     /// Load averages (1, 5, 15 minutes) before and after, where the system has them.
     pub load: Option<[[f64; 3]; 2]>,
+    /// Clocks and temperature before anything was run, and right after the last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<[Clocks; 2]>,
     /// Limits of the machine, measured before and after.
     pub ceilings: Vec<Ceilings>,
     /// One for each workload, in order.

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use tilewright_model::{Code, Finding, Refusal};
 
-use crate::report::{Comparison, Measured, Metric, Outcome, Passed, Report, Summary, Verdict};
+use crate::report::{
+    Comparison, Measured, Metric, Outcome, Part, Passed, Report, Summary, Verdict, greatest,
+};
+use crate::stats::Interval;
 
 #[cfg(test)]
 mod tests;
@@ -77,6 +80,35 @@ pub fn time(ns: f64) -> String {
     }
 }
 
+/// An engine's times of a row.
+fn spread(summary: &Summary) -> String {
+    let Summary { arm, median, least, most, rate: tokens, .. } = summary;
+    let [at, low, high, least, most] = [median.at, median.low, median.high, *least, *most].map(time);
+    format!("{arm} | {} | {at} ({low} to {high}) | {least} to {most}", rate(*tokens))
+}
+
+/// A ratio with its interval.
+fn interval(ratio: Interval) -> String {
+    format!("{:.2} ({:.2} to {:.2})", ratio.at, ratio.low, ratio.high)
+}
+
+/// What was compared before anything was timed.
+fn compared(report: &Report) -> String {
+    let (p, [logits, keys, values]) = (&report.precision, greatest(&report.checks));
+    let unit = if p.scaled { ", in units of the wanted values' root mean square" } else { "" };
+    let replays = match report.replays.len() {
+        0 => String::new(),
+        count => format!(" and {count} prompts taken in by one call"),
+    };
+    format!(
+        "Before timing {} places{replays} were compared with the float64 reference: greatest errors {logits} in logits, {keys} \
+         in keys and {values} in values{unit}; allowed is {} + {} × |wanted|. Ratios are of times, above 1 for tilewright.\n",
+        report.checks.len(),
+        p.atol,
+        p.rtol
+    )
+}
+
 /// The table in Markdown, with what was measured above it and what may be said below.
 ///
 /// # Errors
@@ -100,38 +132,29 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     for absent in &report.absent {
         let _ = writeln!(page, "Absent: {} ({}).", absent.name, absent.reason);
     }
-    let _ = writeln!(page);
-    let peers: Vec<&str> = report.arms.iter().skip(2).map(|arm| arm.name.as_str()).collect();
-    let mut head = "| test | what | tilewright, tok/s | median time (least to most) |".to_owned();
-    for peer in &peers {
-        let _ = write!(head, " {peer}, tok/s | ratio (95 %) |");
-    }
-    let _ = writeln!(page, "{head} noise |\n|{}", " --- |".repeat(5 + 2 * peers.len()));
+    let _ = writeln!(page, "{}", compared(report));
+    page.push_str(
+        "| test | what | engine | tok/s | median (95 %) | least to most | median of ratios (95 %) | ratio of medians (95 %) \
+         | rounds won | noise |\n",
+    );
+    let _ = writeln!(page, "|{}", " --- |".repeat(10));
     for row in rows(report, passed) {
-        let Summary { median, least, most, .. } = row.ours;
-        let _ = write!(
-            page,
-            "| {} | {} | {} | {} ({} to {}) |",
-            row.measured.workload,
-            row.metric,
-            rate(row.ours.rate),
-            time(median.at),
-            time(*least),
-            time(*most),
-        );
-        for (peer, comparison) in &row.peers {
-            let ratio = comparison.median_of_ratios;
-            let _ = write!(
-                page,
-                " {} | {:.2} ({:.2} to {:.2}) |",
-                rate(peer.rate),
-                ratio.at,
-                ratio.low,
-                ratio.high
-            );
+        let test = format!("| {} | {} |", row.measured.workload, row.metric);
+        let _ = writeln!(page, "{test} {} | | | | |", spread(row.ours));
+        let of = |name: &str| row.measured.summary(name, row.metric);
+        for noise in row.measured.noise.iter().filter(|noise| noise.metric == row.metric) {
+            let again =
+                report.arms.iter().find(|arm| arm.part == Part::Control).and_then(|arm| of(&arm.name));
+            if let Some(again) = again {
+                let (ratio, noise) = (interval(noise.median_of_ratios), 100.0 * noise.noise);
+                let _ = writeln!(page, "{test} {} | {ratio} | | | {noise:.1} % |", spread(again));
+            }
         }
-        let noise = row.measured.noise.iter().find(|noise| noise.metric == row.metric);
-        let _ = writeln!(page, " {} |", noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise)));
+        for (peer, c) in &row.peers {
+            let (paired, overall) = (interval(c.median_of_ratios), interval(c.ratio_of_medians));
+            let won = format!("{} of {}", c.wins, c.ratios.len());
+            let _ = writeln!(page, "{test} {} | {paired} | {overall} | {won} | |", spread(peer));
+        }
     }
     let headlines: Vec<String> = passed
         .measured
@@ -149,8 +172,8 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     Ok(page)
 }
 
-/// One table of several reports, by their paths. Left to the reports are comparisons of which nothing may be said, the parts of what
-/// has a total, and runs that only chose a parameter.
+/// One table of several reports, by their paths. A ratio stands where a difference was shown, else what may be said. Left to the
+/// reports are the parts of what has a total, and runs that only chose a parameter.
 pub fn overview(reports: &[(&str, &Report)]) -> String {
     let mut page = String::from(
         "| model, weights, KV | machine | test | tilewright, tok/s | beside | tok/s | ratio (95 %) | noise |\n\
@@ -176,16 +199,16 @@ pub fn overview(reports: &[(&str, &Report)]) -> String {
             let noise = noise.map_or(String::new(), |n| format!("{:.1} %", 100.0 * n.noise));
             let test = format!("{} {}", row.measured.workload, row.metric);
             let ours = rate(row.ours.rate);
-            for (peer, comparison) in row.peers.iter().filter(|(_, c)| c.verdict != Verdict::Refused) {
-                let ratio = comparison.median_of_ratios;
+            for (peer, comparison) in &row.peers {
+                let said = match comparison.verdict {
+                    Verdict::Faster | Verdict::Slower => interval(comparison.median_of_ratios),
+                    Verdict::NotShown => "no difference shown".to_owned(),
+                    Verdict::Refused => "nothing is said".to_owned(),
+                };
+                let (name, theirs) = (&comparison.peer, rate(peer.rate));
                 let _ = writeln!(
                     page,
-                    "| [{model}]({link}md) | {machine} | {test} | {ours} | {} | {} | {:.2} ({:.2} to {:.2}) | {noise} |",
-                    comparison.peer,
-                    rate(peer.rate),
-                    ratio.at,
-                    ratio.low,
-                    ratio.high
+                    "| [{model}]({link}md) | {machine} | {test} | {ours} | {name} | {theirs} | {said} | {noise} |"
                 );
             }
             if row.peers.is_empty() {

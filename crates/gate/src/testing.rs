@@ -1,10 +1,11 @@
 //! A small model, a run of the benchmark over it, and a device that can be made wrong.
 
-use tilewright_backend::{Cancel, Greedy, LogitSink, Plan, Resident, Sequence, Step, greedy};
+use tilewright_backend::{Cancel, DeviceKind, Greedy, LogitSink, Plan, Resident, Sequence, Step, greedy};
 use tilewright_cpu::CpuOptions;
 use tilewright_model::{Checkpoint, Config, Family, Refusal, WeightFormat};
 
 use crate::bench::{Phases, Settings, Subject, run};
+use crate::programs::by_turns;
 use crate::report::{Report, Workload};
 use crate::seeded::{small, write};
 
@@ -41,13 +42,34 @@ impl Small {
         fault: Option<Fault>,
         phases: Phases<'_>,
     ) -> Result<Report, Refusal> {
-        let plan = self.open(weights, 32).plan().clone();
+        self.report_as(weights, fault, phases, |_| ())
+    }
+
+    /// The same under a plan that says other than what runs.
+    pub(crate) fn report_as(
+        &self,
+        weights: WeightFormat,
+        fault: Option<Fault>,
+        phases: Phases<'_>,
+        change: impl Fn(&mut Plan),
+    ) -> Result<Report, Refusal> {
+        let mut plan = self.open(weights, 32).plan().clone();
+        change(&mut plan);
         let mut open = |chunk| {
             let model = self.open(weights, chunk);
             Ok(match fault {
                 None => model,
                 Some(fault) => Box::new(Faulty { model, fault, calls: 0 }) as Box<dyn Resident>,
             })
+        };
+        let settings = Settings {
+            program: "bench".to_owned(),
+            trials: 3,
+            warmups: 1,
+            pause: std::time::Duration::ZERO,
+            // Of a GPU none are taken.
+            ceilings: plan.device != DeviceKind::Cpu,
+            remarks: Vec::new(),
         };
         let subject = Subject {
             name: "small".to_owned(),
@@ -58,23 +80,13 @@ impl Small {
             reference: None,
             open: &mut open,
         };
-        let settings = Settings {
-            program: "bench".to_owned(),
-            trials: 3,
-            warmups: 1,
-            pause: std::time::Duration::ZERO,
-            ceilings: false,
-            remarks: Vec::new(),
-        };
         run(subject, Vec::new(), Vec::new(), &settings, phases, &mut |_| ())
     }
 }
 
-/// A workload over ids that differ from sequence to sequence.
+/// A workload over ids of which the fifth sequence has those of the first.
 pub(crate) fn workload(name: &str, [depth, prompt, steps, sequences]: [usize; 4], given: bool) -> Workload {
     let count = depth + prompt + usize::from(given);
-    let ids =
-        |sequence: usize| (0..count).map(|i| ((11 + 37 * i + 5 * (sequence % 2)) % 96) as u32).collect();
     Workload {
         name: name.to_owned(),
         depth,
@@ -82,8 +94,8 @@ pub(crate) fn workload(name: &str, [depth, prompt, steps, sequences]: [usize; 4]
         steps,
         given,
         chunk: 32,
-        source: "synthetic".to_owned(),
-        ids: (0..sequences).map(ids).collect(),
+        source: "synthetic ids".to_owned(),
+        ids: by_turns(96, sequences, count),
     }
 }
 
@@ -95,7 +107,7 @@ pub(crate) fn workloads() -> Phases<'static> {
         workload("8/4", [0, 8, 3, 1], false),
         workload("context 0", [0, 0, 1, 1], true),
         workload("context 16", [16, 0, 1, 1], true),
-        workload("batch 3", [4, 0, 3, 3], false),
+        workload("batch 5", [4, 0, 3, 5], false),
     ];
     Phases { first, second: None }
 }
@@ -113,6 +125,8 @@ pub(crate) enum Fault {
     Value,
     /// After so many calls, the token chosen.
     LaterToken(usize),
+    /// A logit after a prompt of several chunks that comes by one call.
+    WholePrompt,
     /// A token that it chooses by itself for one of several sequences.
     ChosenTogether,
 }
@@ -171,6 +185,9 @@ impl Resident for Faulty {
             LogitSink::Last(last) => {
                 self.model.prefill(sequence, tokens, LogitSink::Last(&mut *last), cancel)?;
                 self.spoil(last);
+                if self.fault == Fault::WholePrompt && tokens.len() > self.model.plan().prefill_chunk {
+                    last[17] += 0.01;
+                }
                 Ok(())
             }
             other => self.model.prefill(sequence, tokens, other, cancel),

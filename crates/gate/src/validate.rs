@@ -62,11 +62,16 @@ pub(crate) fn greatest(logits: &[f32]) -> u32 {
     argmax(logits) as u32
 }
 
+/// What is said of sequences that should be one.
+pub(crate) const APART: &str = "sequences of the same ids chose different tokens";
+
 /// What a workload's comparison found.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// In order: sequence by sequence, position by position.
     pub checks: Vec<Check>,
+    /// Of each sequence whose prompt was taken in once more, the comparison after that.
+    pub replays: Vec<Check>,
     /// What is wrong; empty when the gate is passed.
     pub faults: Vec<String>,
 }
@@ -113,15 +118,25 @@ pub fn validate(
 
     let mut sequences = Vec::with_capacity(count);
     let mut checks: Vec<Vec<Check>> = vec![Vec::new(); count];
+    let mut replays: Vec<Option<Check>> = vec![None; count];
     let mut tokens = vec![0; count];
     for group in &groups {
         for &member in &group.members {
-            let sequence = model.create(workload.room())?;
-            sequences.push((member, sequence));
+            let mut sequence = model.create(workload.room())?;
             checks[member] = judge.prompt(model, sequence, member, group, &points)?;
+            if workload.is_replayed() {
+                // Steps follow the prompt as it will be timed.
+                model.release(sequence);
+                sequence = model.create(workload.room())?;
+                replays[member] = judge.replay(model, sequence, member, group, &points)?;
+            }
+            sequences.push((member, sequence));
             tokens[member] = match workload.given {
                 true => group.ids[start],
-                false => checks[member].last().and_then(|check| check.chosen).unwrap_or(0),
+                false => {
+                    let last = replays[member].as_ref().or(checks[member].last());
+                    last.and_then(|check| check.chosen).unwrap_or(0)
+                }
             };
             progress(checks.iter().map(Vec::len).sum(), total);
         }
@@ -130,6 +145,9 @@ pub fn validate(
     let sequences: Vec<Sequence> = sequences.into_iter().map(|(_, sequence)| sequence).collect();
 
     let mut faults: Vec<String> = checks.iter().flatten().flat_map(Check::faults).collect();
+    faults.extend(
+        replays.iter().flatten().flat_map(Check::faults).map(|fault| format!("by one call, {fault}")),
+    );
     let mut logits = vec![0.0; count * judge.vocab];
     for point in points.iter().filter(|point| point.position > start) {
         if !faults.is_empty() {
@@ -139,7 +157,7 @@ pub fn validate(
         for group in &mut groups {
             let token = tokens[group.members[0]];
             if group.members.iter().any(|member| tokens[*member] != token) {
-                faults.push(format!("{}: sequences of the same ids chose different tokens", workload.name));
+                faults.push(format!("{}: {APART}", workload.name));
                 break;
             }
             let want = group.truth.extend(&[token], 1)?;
@@ -155,7 +173,7 @@ pub fn validate(
         progress(checks.iter().map(Vec::len).sum(), total);
     }
     sequences.iter().for_each(|sequence| model.release(*sequence));
-    Ok(Checked { checks: checks.concat(), faults })
+    Ok(Checked { checks: checks.concat(), replays: replays.into_iter().flatten().collect(), faults })
 }
 
 /// One token for each sequence, by the path that will be timed.
@@ -231,6 +249,29 @@ impl Judge<'_> {
             from = point.position;
         }
         Ok(checks)
+    }
+
+    /// Takes in a sequence's first tokens as they will be timed, depth and prompt each by one call, and compares after them.
+    fn replay(
+        &self,
+        model: &mut dyn Resident,
+        sequence: Sequence,
+        member: usize,
+        group: &Group<'_>,
+        points: &[Point],
+    ) -> Result<Option<Check>, Refusal> {
+        let (depth, start) = (self.workload.depth, self.workload.start());
+        let mut logits = vec![0.0; self.vocab];
+        for piece in [&group.ids[..depth], &group.ids[depth..start]] {
+            if !piece.is_empty() {
+                model.prefill(sequence, piece, LogitSink::Last(&mut logits), &Cancel::default())?;
+            }
+        }
+        let Some(point) = points.iter().find(|point| point.position == start) else { return Ok(None) };
+        let want = group.prompt.len().saturating_sub(self.vocab);
+        let compared = point.logits.then_some((logits.as_slice(), &group.prompt[want..]));
+        let cache = self.cache(model, sequence, &*group.truth, point);
+        Ok(Some(self.check(member, point, compared, cache)))
     }
 
     /// Keys and values of every layer, where the point asks for them.

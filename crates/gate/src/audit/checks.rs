@@ -2,7 +2,8 @@
 
 use tilewright_model::tolerance::Tolerance;
 
-use crate::report::{Check, OtherReference, Point, Report, Workload};
+use crate::report::{Check, Failure, OtherReference, Part, Point, Report, Workload};
+use crate::validate::APART;
 
 pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     let mut checks = report.checks.as_slice();
@@ -28,13 +29,50 @@ pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     if !checks.is_empty() {
         faults.push(format!("{} checks belong to no workload", checks.len()));
     }
+    replays(report, faults);
     if report.reference.as_ref().is_some_and(|other| !stands(report, other)) {
         faults.push("the reference was not held to our own forward".to_owned());
     }
+    let peers = report.arms.iter().filter(|arm| arm.part == Part::Peer).map(|arm| &arm.name);
+    if !peers.eq(report.peer_checks.iter().map(|check| &check.arm)) {
+        faults.push("not every peer's logits were compared".to_owned());
+    }
     for peer in &report.peer_checks {
-        if !peer.passed() || peer.allowed > crate::peer::ALLOWED_RMS {
+        if !peer.passed() || peer.allowed > crate::peer::ALLOWED_RMS || peer.prompt == 0 {
             faults.push(format!("{}: its logits are those of another model", peer.arm));
         }
+    }
+}
+
+/// Whether a comparison did not agree, or sequences of the same ids went apart, which no single one shows.
+pub(super) fn has_failed(report: &Report, failure: &Failure) -> bool {
+    report.checks.iter().chain(&report.replays).any(|check| !check.faults().is_empty())
+        || report.peer_checks.iter().any(|peer| !peer.passed())
+        || failure.what.iter().any(|what| what.ends_with(APART))
+}
+
+/// Prompts that were taken in once more as they are timed; form 1 has none.
+fn replays(report: &Report, faults: &mut Vec<String>) {
+    let of = |workload: &'_ Workload| workload.is_replayed() && report.schema > 1;
+    let due: Vec<(&Workload, usize)> = report
+        .workloads
+        .iter()
+        .filter(|workload| of(workload))
+        .flat_map(|workload| (0..workload.ids.len()).map(move |sequence| (workload, sequence)))
+        .collect();
+    if report.replays.len() != due.len() {
+        let (seen, due) = (report.replays.len(), due.len());
+        faults.push(format!("{seen} prompts instead of {due} were compared after one call"));
+    }
+    for (check, (workload, sequence)) in report.replays.iter().zip(due) {
+        let point = workload.points().into_iter().find(|point| point.position == workload.start());
+        if !point.is_some_and(|point| fits(report, workload, sequence, check, &point)) {
+            faults.push(format!(
+                "{}, sequence {sequence}: not the comparison due after one call",
+                workload.name
+            ));
+        }
+        faults.extend(check.faults());
     }
 }
 

@@ -6,6 +6,7 @@ use tilewright_backend::KvFormat;
 use tilewright_model::tolerance::Tolerance;
 
 use crate::precision::{bits, tolerance};
+use crate::programs::is_of_its_source;
 use crate::report::{Part, Precision, Report};
 use crate::stats::{RESAMPLES, SEED};
 
@@ -14,11 +15,8 @@ pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     precision(report, faults);
     arms(report, faults);
     workloads(report, faults);
-    if let Ok(text) = report.json(false) {
-        let tells = ["\"/", "/home/", "/root/", "/Users/", ":\\\\"];
-        for word in tells.iter().filter(|word| text.contains(**word)) {
-            faults.push(format!("a path of the machine is in it ({word})"));
-        }
+    if tells_a_path(report) {
+        faults.push("a path of the machine is in it".to_owned());
     }
     let method = &report.method;
     if (method.resamples, method.seed) != (RESAMPLES, SEED) {
@@ -28,6 +26,12 @@ pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
         faults
             .push("three rounds, a warm-up, and what a time includes and excludes are the least".to_owned());
     }
+}
+
+/// Whether some text of it has a path on a disk.
+pub(crate) fn tells_a_path(report: &Report) -> bool {
+    let tells = ["\"/", "/home/", "/root/", "/Users/", ":\\\\"];
+    report.json(false).is_ok_and(|text| tells.iter().any(|word| text.contains(word)))
 }
 
 fn hashes(report: &Report, faults: &mut Vec<String>) {
@@ -107,6 +111,11 @@ fn workloads(report: &Report, faults: &mut Vec<String>) {
             if workload.given { workload.steps == 1 && workload.prompt == 0 } else { workload.start() > 0 };
         if !whole || !known || !shaped || workload.ids.is_empty() || workload.chunk == 0 {
             faults.push(format!("{}: ids and lengths do not fit", workload.name));
+        } else if !is_of_its_source(workload, report.model.vocab) {
+            faults.push(format!("{}: its ids are not those of {}", workload.name, workload.source));
+        }
+        if !workload.names().contains(&workload.name) {
+            faults.push(format!("{}: not a name of its lengths", workload.name));
         }
     }
 }

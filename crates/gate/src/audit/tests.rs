@@ -5,7 +5,11 @@ mod published;
 use tilewright_model::{Code, WeightFormat};
 
 use super::*;
-use crate::report::{Arm, Failure, Measured, Metric, Part, Passed, Trial, Verdict, round_order};
+use crate::bench::Phases;
+use crate::programs::synthetic;
+use crate::report::{
+    Arm, Ceilings, Failure, Gpu, Measured, Metric, Part, Passed, Trial, Verdict, round_order,
+};
 use crate::testing::{Small, workload, workloads};
 
 fn report() -> Report {
@@ -38,7 +42,8 @@ const CHANGES: &[Change] = &[
         let chosen = r.checks[39].chosen.map(|id| id ^ 1);
         (r.checks[39].chosen, r.checks[39].lead) = (chosen, Some(1.0));
     }),
-    ("a token of a prompt", "ids and lengths", |r| r.workloads[0].ids[0][3] = 96),
+    ("a token of a prompt", "its ids are not those of", |r| r.workloads[0].ids[0][3] ^= 1),
+    ("a token of a prompt that there is not", "ids and lengths", |r| r.workloads[0].ids[0][3] = 96),
     ("a time", "do not follow from the trials", |r| {
         let ns = &mut passed(r).measured[0].trials[3].prompt_ns;
         *ns = ns.map(|ns| ns * 3 / 4);
@@ -124,7 +129,35 @@ const CHANGES: &[Change] = &[
     }),
     ("a path of the machine", "a path of the machine", |r| r.model.name = "/home/someone/model".to_owned()),
     ("another seed", "another number of draws or seed", |r| r.method.seed += 1),
-    ("the schema", "schema 2 is not 1", |r| r.schema = 2),
+    ("the schema", "schema 3 is not 2", |r| r.schema = 3),
+    ("an earlier schema", "schema 1 is not 2", |r| {
+        r.schema = 1;
+        r.replays.clear();
+        r.created = "2026-12-01T00:00:00Z".to_owned();
+    }),
+    ("a prompt compared after one call left out", "prompts instead of", |r| {
+        r.replays.pop();
+    }),
+    ("keys left out after one call", "not the comparison due after one call", |r| r.replays[0].cache = None),
+    ("values outside after one call", "outside the tolerance", |r| {
+        r.replays[1].cache.as_mut().unwrap().values.outside = 1;
+    }),
+    ("a comparison with a peer left out", "not every peer's logits", |r| {
+        let peer = Arm { name: "peer".to_owned(), part: Part::Peer, ..r.arms[1].clone() };
+        r.arms.push(peer);
+    }),
+    ("a workload's name", "not a name of its lengths", |r| rename(r, 0, "pp512")),
+    ("a context's name", "not a name of its lengths", |r| rename(r, 4, "context 64")),
+    ("a prompt's source", "its ids are not those of", |r| r.workloads[0].source = "a text".to_owned()),
+    ("ceilings beside a GPU", "beside times of a GPU", |r| {
+        r.machine.gpu = Some(Gpu { name: "some".to_owned(), driver: None });
+        passed(r).ceilings.push(Ceilings { read: 1.0, fma: 1.0 });
+    }),
+    ("a failure that is none", "nothing that failed", |r| fail(r, "gate")),
+    ("a failure in time of what was not compared", "checks are missing", |r| {
+        fail(r, "timing");
+        r.checks.pop();
+    }),
     ("a failure without reasons", "says what failed", |r| {
         r.outcome = Outcome::Failed(Failure {
             workload: "pp40".to_owned(),
@@ -133,6 +166,21 @@ const CHANGES: &[Change] = &[
         });
     }),
 ];
+
+/// A report of a failure instead.
+fn fail(report: &mut Report, stage: &str) {
+    let what = vec!["something".to_owned()];
+    report.outcome = Outcome::Failed(Failure { workload: "pp40".to_owned(), stage: stage.to_owned(), what });
+}
+
+/// Another name for a workload everywhere.
+fn rename(report: &mut Report, index: usize, name: &str) {
+    let was = std::mem::replace(&mut report.workloads[index].name, name.to_owned());
+    passed(report).measured[index].workload = name.to_owned();
+    for check in report.checks.iter_mut().chain(&mut report.replays).filter(|check| check.workload == was) {
+        check.workload = name.to_owned();
+    }
+}
 
 fn relabel(report: &mut Report) {
     let p = &mut report.precision;
@@ -174,20 +222,62 @@ fn whatever_is_altered_is_caught_even_under_a_seal_that_fits() {
     }
 }
 
+/// What chose the chunk cannot be altered either.
+#[test]
+fn a_chunk_that_was_chosen_otherwise_is_caught() {
+    let tuning = |chunk: usize| {
+        let mut tuning = workload(&format!("tuning, chunk {chunk}"), [0, 40, 2, 1], false);
+        tuning.chunk = chunk;
+        tuning.source = "synthetic ids, sequence 1".to_owned();
+        tuning.ids = vec![synthetic(96, 1, 40)];
+        tuning
+    };
+    let second = |chunk| {
+        let mut document = workload("50/4", [0, 50, 3, 1], false);
+        document.chunk = chunk;
+        vec![document]
+    };
+    let phases = Phases { first: vec![tuning(16), tuning(32)], second: Some(Box::new(second)) };
+    let report = Small::new().report(WeightFormat::F32, None, phases).unwrap();
+    let changes: [Change; 5] = [
+        ("the choice left out", "none is chosen", |r| passed(r).selection = None),
+        ("a candidate left out", "not the one that its document chooses", |r| {
+            passed(r).selection.as_mut().unwrap().workloads.pop();
+        }),
+        ("another chunk chosen", "not the one that its document chooses", |r| {
+            let chunk = &mut passed(r).selection.as_mut().unwrap().chunk;
+            *chunk = 48 - *chunk;
+        }),
+        ("another chunk used", "is not the one chosen", |r| r.workloads[2].chunk = 48 - r.workloads[2].chunk),
+        ("the document itself chose", "that the chunk was chosen on", |r| {
+            let document = r.workloads[2].clone();
+            for tuning in &mut r.workloads[..2] {
+                (tuning.source, tuning.ids) = (document.source.clone(), vec![document.ids[0][..40].to_vec()]);
+            }
+        }),
+    ];
+    for (what, said_to_be, change) in changes {
+        let mut altered = report.clone();
+        change(&mut altered);
+        let said = said(&altered.sealed().unwrap());
+        assert!(said.contains(said_to_be), "{what}: said {said:?}");
+    }
+}
+
 /// A time cannot be slipped into the report of a failure, nor any field that the schema does not have.
 #[test]
 fn a_field_that_the_schema_does_not_have_is_refused() {
     let mut report = report();
     report.outcome = Outcome::Failed(Failure {
         workload: "pp40".to_owned(),
-        stage: "gate".to_owned(),
+        stage: "timing".to_owned(),
         what: vec!["logits".to_owned()],
     });
     let report = report.sealed().unwrap();
     audit(&report).unwrap();
     let text = report.json(false).unwrap();
     for (from, to) in [
-        (r#""stage":"gate""#, r#""stage":"gate","decode_ns":5"#),
+        (r#""stage":"timing""#, r#""stage":"timing","decode_ns":5"#),
         (r#""failed":{"#, r#""failed":{"measured":[],"#),
         (r#""checks":["#, r#""times":[1],"checks":["#),
     ] {

@@ -1,6 +1,7 @@
 //! Trials: all there, in their order, within their clock, with the ids that were checked; and what follows from them.
 
 use crate::bench::chosen;
+use crate::programs::TUNING_NAME;
 use crate::report::{Arm, Measured, Part, Passed, Report, Trial, Workload, round_order};
 use crate::select;
 
@@ -21,15 +22,42 @@ pub(super) fn audit(report: &Report, passed: &Passed, faults: &mut Vec<String>) 
             Measured::new(workload, &report.arms, measured.warmups.clone(), measured.trials.clone(), busy);
         faults.extend(measured.differences(&again));
     }
+    if report.machine.gpu.is_some() && !passed.ceilings.is_empty() {
+        faults.push("ceilings of the processor beside times of a GPU".to_owned());
+    }
     for ceilings in &passed.ceilings {
         if !(ceilings.read > 0.0 && ceilings.fma > 0.0) {
             faults.push("a ceiling is not positive".to_owned());
         }
     }
-    if let Some(selection) = &passed.selection
-        && select::chunk(report, passed, &selection.workloads) != Some(selection.chunk)
+    selection(report, passed, faults);
+}
+
+/// The chunk that was chosen, by what, and for what.
+fn selection(report: &Report, passed: &Passed, faults: &mut Vec<String>) {
+    let (tuning, others): (Vec<&Workload>, Vec<&Workload>) =
+        report.workloads.iter().partition(|workload| workload.name.starts_with(TUNING_NAME));
+    let Some(selection) = &passed.selection else {
+        if !tuning.is_empty() {
+            faults.push("runs that choose a chunk, and none is chosen".to_owned());
+        }
+        return;
+    };
+    if select::chunk(report, passed, &selection.workloads) != Some(selection.chunk)
+        || tuning.iter().map(|workload| &workload.name).ne(&selection.workloads)
     {
         faults.push(format!("chunk {} is not the one that its document chooses", selection.chunk));
+    }
+    for workload in others {
+        if workload.chunk != selection.chunk {
+            faults.push(format!("{}: chunk {} is not the one chosen", workload.name, workload.chunk));
+        }
+        let same = |tuning: &&Workload| {
+            workload.ids[0].starts_with(&tuning.ids[0]) || tuning.source == workload.source
+        };
+        if tuning.iter().any(same) {
+            faults.push(format!("{}: the document that the chunk was chosen on", workload.name));
+        }
     }
 }
 
@@ -74,7 +102,7 @@ fn schedule(report: &Report, workload: &Workload, measured: &Measured, faults: &
 /// What each run chose.
 fn ids(report: &Report, workload: &Workload, measured: &Measured, faults: &mut Vec<String>) {
     let checked: Vec<Vec<u32>> =
-        (0..workload.ids.len()).map(|sequence| chosen(&report.checks, workload, sequence)).collect();
+        (0..workload.ids.len()).map(|sequence| chosen(report, workload, sequence)).collect();
     for arm in &report.arms {
         let runs = || measured.warmups.iter().chain(&measured.trials).filter(|t| t.arm == arm.name);
         let expected = match arm.part {

@@ -1,10 +1,12 @@
-//! Cost against depth and against the number of sequences.
+//! Cost against depth, against the length of a prompt and against the number of sequences.
 
 use super::svg::{Scale, Svg, colour, label};
 use crate::report::{Measured, Metric, Passed, Report, Workload};
 
 const DEPTH: &str =
     "Milliseconds a token (median and its interval) against the tokens before it, for each engine.";
+const PROMPT: &str =
+    "Milliseconds a token of the prompt (median and its interval) against its length, for each engine.";
 const BATCH: &str = "Milliseconds a step of all sequences (median and its interval), and tokens a second in all, written beside.";
 
 /// The drawings there is something for: title, note, SVG.
@@ -16,11 +18,18 @@ pub(super) fn draw(report: &Report, passed: &Passed) -> Vec<(&'static str, &'sta
     let mut drawings = Vec::new();
     let single = of(&|w| w.ids.len() == 1 && w.prompt == 0 && w.steps > 0);
     if several(&single, |w| w.depth) {
-        drawings.push(("Cost of context", DEPTH, lines(report, &single, |w| w.depth, "tokens before")));
+        let drawing = lines(report, &single, (Metric::Decode, |w| w.depth), "tokens before");
+        drawings.push(("Cost of context", DEPTH, drawing));
+    }
+    let prompts = of(&|w| w.ids.len() == 1 && w.depth == 0 && w.prompt > 0 && w.steps == 0);
+    if several(&prompts, |w| w.prompt) {
+        let drawing = lines(report, &prompts, (Metric::Prompt, |w| w.prompt), "tokens of the prompt");
+        drawings.push(("Cost of a prompt", PROMPT, drawing));
     }
     let batch = of(&|w| w.prompt == 0 && w.steps > 0 && !w.given);
     if several(&batch, |w| w.ids.len()) {
-        drawings.push(("Cost of a batch", BATCH, lines(report, &batch, |w| w.ids.len(), "sequences")));
+        let drawing = lines(report, &batch, (Metric::Decode, |w| w.ids.len()), "sequences");
+        drawings.push(("Cost of a batch", BATCH, drawing));
     }
     drawings
 }
@@ -35,12 +44,15 @@ fn several(rows: &[(&Measured, &Workload)], key: fn(&Workload) -> usize) -> bool
 fn lines(
     report: &Report,
     rows: &[(&Measured, &Workload)],
-    key: fn(&Workload) -> usize,
+    (metric, key): (Metric, fn(&Workload) -> usize),
     axis: &str,
 ) -> String {
-    let ms = |ns: f64, workload: &Workload| ns / 1e6 / workload.steps as f64;
+    // A step of several sequences is one.
+    let ms = |ns: f64, workload: &Workload| {
+        ns / 1e6 / if metric == Metric::Prompt { workload.prompt } else { workload.steps } as f64
+    };
     let highs = rows.iter().flat_map(|(measured, workload)| {
-        measured.summaries.iter().filter(|s| s.metric == Metric::Decode).map(|s| ms(s.median.high, workload))
+        measured.summaries.iter().filter(|s| s.metric == metric).map(|s| ms(s.median.high, workload))
     });
     let most = highs.fold(0.0, f64::max) * 1.1;
     let far = rows.iter().map(|(_, w)| key(w)).max().unwrap_or(1) as f64;
@@ -60,7 +72,7 @@ fn lines(
     for (index, arm) in report.arms.iter().enumerate() {
         let mut points: Vec<_> = rows
             .iter()
-            .filter_map(|(m, w)| Some((key(w) as f64, *w, m.summary(&arm.name, Metric::Decode)?)))
+            .filter_map(|(m, w)| Some((key(w) as f64, *w, m.summary(&arm.name, metric)?)))
             .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let tone = colour(index);

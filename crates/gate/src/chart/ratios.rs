@@ -42,6 +42,10 @@ pub(super) fn draw(passed: &Passed) -> String {
             svg.dot(tone, 2.5, 0.5, [scale.at(*ratio), y + 6.0], &format!("{ratio:.3}"));
         }
         svg.dot(tone, 5.0, 1.0, [scale.at(ratio.at), y], &format!("{:.3}", ratio.at));
+        let overall = comparison.ratio_of_medians;
+        svg.stroke(tone, 1.0, [edge(overall.low), y - 6.0], [edge(overall.high), y - 6.0]);
+        let title = format!("ratio of medians {:.3} ({:.3} to {:.3})", overall.at, overall.low, overall.high);
+        svg.dot(tone, 3.0, 0.8, [edge(overall.at), y - 6.0], &title);
         let text = format!("{:.2} ({:.2} to {:.2})", ratio.at, ratio.low, ratio.high);
         svg.text("", "start", [RIGHT + 10.0, y + 4.0], &text);
     }

@@ -11,6 +11,7 @@ fn a_page_shows_every_trial_and_needs_no_script() {
     let small = Small::new();
     let mut phases = workloads();
     phases.first.push(workload("tg4 @ d32", [32, 0, 4, 1], false));
+    phases.first.push(workload("pp20", [0, 20, 0, 1], false));
     let report = small.report(WeightFormat::Bf16, None, phases).unwrap();
     let page = page(&report);
     assert!(!page.contains("<script") && !page.contains("http://localhost"), "{page}");
@@ -24,7 +25,9 @@ fn a_page_shows_every_trial_and_needs_no_script() {
     assert_eq!(page.matches("<title>round ").count(), times);
     let rows: usize = passed.measured.iter().map(|m| m.trials.len() + m.warmups.len()).sum();
     assert_eq!(page.matches("<tr><td>").count(), rows + report.fingerprints.before.len());
-    assert!(page.contains("Cost of context") && page.contains("Cost of a batch"));
+    for title in ["Cost of context", "Cost of a prompt", "Cost of a batch"] {
+        assert!(page.contains(title), "{title}");
+    }
     for (open, close) in [("<svg", "</svg>"), ("<table", "</table>"), ("<details", "</details>")] {
         assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");
     }

@@ -5,11 +5,11 @@ use sha2::{Digest, Sha256};
 use tilewright_model::{Code, Finding, Refusal};
 
 use super::{ALONE, arrivals};
-use crate::report::{hex, settled};
+use crate::report::{Machine, Software, hex, settled};
 use crate::stats::near;
 
 /// The version of the form below.
-pub(super) const SCHEMA: u32 = 2;
+pub(super) const SCHEMA: u32 = 3;
 
 /// What is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,10 @@ pub struct LoadReport {
     pub program: String,
     /// When, in UTC.
     pub created: String,
+    /// The machine that sent the load; the server's own where both run on it.
+    pub machine: Machine,
+    /// The program that sent it.
+    pub software: Software,
     /// What the server says of its build.
     pub server: String,
     /// What was sent.

@@ -66,6 +66,7 @@ fn a_load_is_sent_when_it_is_due_and_its_report_holds_every_piece() {
     assert_eq!(times.requests.len(), 12);
     assert_eq!((times.summaries.first.count, times.summaries.between.count), (12, 12));
     assert_eq!((report.server.as_str(), times.summaries.differing), ("few lines 1", 0));
+    assert!(report.machine.cores > 0 && report.machine.class.ends_with("cpu"), "{:?}", report.machine);
     assert!(times.requests.is_sorted_by_key(|request| request.due_ns));
     let read: LoadReport = serde_json::from_str(&report.json().unwrap()).unwrap();
     read.audit().unwrap();

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use tilewright_model::{Code, Refusal, embedded_files};
 
+use super::process::unavailable;
 use super::{Opening, Peer};
 
 /// A Python script of ours, by name, for a peer.
@@ -26,6 +27,9 @@ const PEERS: [(&str, Option<&str>); 4] = [
     ("mlx", Some("mlx_peer.py")),
     ("candle", None),
 ];
+
+/// Those whose adapters run several sequences at once.
+const SEVERAL: [&str; 1] = ["transformers"];
 
 /// A peer that is asked for: `NAME`, or `NAME=PROGRAM` with the Python that has its packages, or candle's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +66,9 @@ impl PeerChoice {
     /// # Errors
     /// `peer_unavailable` with what it said; `file_unwritable` when its script cannot be written to the work folder.
     pub fn start(&self, opening: Opening<'_>) -> Result<Peer, Refusal> {
+        if opening.sequences > 1 && !SEVERAL.contains(&self.name) {
+            return Err(unavailable(self.name, &"an adapter that runs one sequence at a time"));
+        }
         let mut command = Command::new(&self.program);
         if let Some(name) = self.script {
             command.arg("-B").arg(script(opening.work, name)?);

@@ -109,7 +109,8 @@ impl Process {
     }
 }
 
-fn unavailable(name: &str, got: &dyn Display) -> Refusal {
+/// What a process called `name` did instead of answering, or why it was not started.
+pub(super) fn unavailable(name: &str, got: &dyn Display) -> Refusal {
     Refusal::new(Code::PeerUnavailable, name, "an engine that runs this", got)
 }
 

@@ -13,6 +13,7 @@ fn opening(folder: &Path) -> Opening<'_> {
         kv: "f16",
         threads: 1,
         context: 64,
+        sequences: 1,
     }
 }
 
@@ -65,6 +66,21 @@ fn peers_are_asked_for_by_name_and_program() {
     assert_eq!(peer.name, "llama.cpp");
     assert!("mlx".parse::<PeerChoice>().is_ok() && "candle".parse::<PeerChoice>().is_ok());
     assert!("another".parse::<PeerChoice>().unwrap_err().contains("llama.cpp, transformers, mlx, candle"));
+}
+
+/// Its adapter would refuse in the middle of the run, after all that was compared.
+#[test]
+fn a_peer_of_one_sequence_is_absent_from_a_batch_and_not_even_started() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["llama.cpp", "mlx", "candle"] {
+        let choice: PeerChoice = format!("{name}=/no/such/program").parse().unwrap();
+        let refusal = choice.start(Opening { sequences: 2, ..opening(folder.path()) }).err().unwrap();
+        assert_eq!(refusal.code(), Code::PeerUnavailable);
+        assert!(refusal.to_string().contains("one sequence at a time"), "{refusal}");
+    }
+    let several: PeerChoice = "transformers=/no/such/program".parse().unwrap();
+    let refusal = several.start(Opening { sequences: 2, ..opening(folder.path()) }).err().unwrap();
+    assert!(!refusal.to_string().contains("one sequence"), "{refusal}");
 }
 
 /// What a process of this script answers, within `patience`; it is then given up at once.

@@ -150,6 +150,20 @@ impl Check {
     }
 }
 
+/// The greatest errors of `checks` in logits, keys and values, in words.
+pub(crate) fn greatest(checks: &[Check]) -> [String; 3] {
+    let most = |part: fn(&Check) -> Option<Compared>| {
+        let errors = checks.iter().filter_map(part).map(|part| part.max_abs);
+        let most = errors.into_iter().try_fold(0.0, |most: f64, error| Some(most.max(error?)));
+        most.map_or("not a number".to_owned(), |most| format!("{most:.2e}"))
+    };
+    [
+        most(|check| check.logits),
+        most(|check| check.cache.map(|cache| cache.keys)),
+        most(|check| check.cache.map(|cache| cache.values)),
+    ]
+}
+
 /// A peer's last logits of a prompt beside the reference's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -216,6 +216,18 @@ pub struct Fingerprints {
     pub after: BTreeMap<String, String>,
 }
 
+/// How fast the machine's clocks were and how warm it was at a moment, as far as it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// Of the processor, the mean over its cores.
+    pub processor_mhz: Option<f64>,
+    /// Of the GPU's multiprocessors, where one is used.
+    pub gpu_mhz: Option<f64>,
+    /// The GPU's temperature.
+    pub gpu_celsius: Option<f64>,
+}
+
 /// Limits of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::programs::{DOCUMENT, LONG, TUNING_NAME as TUNING};
+
 /// Up to this many tokens in all, logits of every position and the whole cache at every step are compared.
 const SHORT: usize = 256;
 /// In longer runs the whole cache is compared at every so many outputs, else the new position.
@@ -93,6 +95,31 @@ impl Workload {
             points.push(Point { position, logits: true, cache: Some(from) });
         }
         points
+    }
+
+    /// Whether its tokens before the first step are taken in once more, as they are timed: at first the gate takes them in
+    /// by pieces, with logits on the way.
+    pub fn is_replayed(&self) -> bool {
+        self.start() > 1
+    }
+
+    /// The names that its lengths allow.
+    pub fn names(&self) -> Vec<String> {
+        let (depth, prompt, steps, count) = (self.depth, self.prompt, self.steps, self.ids.len());
+        let after = if depth == 0 { String::new() } else { format!(" @ d{depth}") };
+        let mut names = Vec::new();
+        let mut allow = |when: bool, name: String| names.extend(when.then_some(name));
+        let (alone, both) = (count == 1 && !self.given, prompt > 0 && steps > 0);
+        allow(self.given && count == 1, format!("context {depth}"));
+        allow(alone && steps == 0, format!("pp{prompt}{after}"));
+        allow(alone && prompt == 0, format!("tg{steps}{after}"));
+        // A run of single tokens after nothing begins after one token.
+        allow(alone && prompt == 0 && depth == 1, format!("tg{steps}"));
+        allow(!self.given && prompt == 0, format!("batch {count}"));
+        allow(alone && both && depth == 0, format!("{prompt}/{}", self.outputs()));
+        allow(alone && both && depth == 0, format!("{TUNING}{}", self.chunk));
+        allow(alone && depth == 0 && [prompt, self.outputs()] == DOCUMENT, LONG.to_owned());
+        names
     }
 
     fn ends_chunk(&self, position: usize) -> bool {

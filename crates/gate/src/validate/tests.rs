@@ -1,9 +1,11 @@
 //! The gate passes what is right and stops what is not, and a report of a failure holds no time.
 
+use tilewright_backend::{DeviceKind, Kernels};
 use tilewright_model::{Code, WeightFormat};
 
 use crate::audit::audit;
 use crate::bench::Phases;
+use crate::programs::{Common, DOCUMENT, Document, TUNING, synthetic};
 use crate::report::{Outcome, Report};
 use crate::testing::{Fault, Small, workload, workloads};
 
@@ -50,6 +52,70 @@ fn a_wrong_logit_key_or_value_stops_before_timing_and_is_reported_without_times(
         assert!(!report.checks.is_empty(), "the checks that failed are kept");
         audit(&report).unwrap();
     }
+}
+
+/// The gate first takes a prompt in by pieces; the one that is timed comes whole, and what that leaves is compared as well.
+#[test]
+fn a_prompt_that_goes_wrong_only_by_one_call_stops_before_timing() {
+    let small = Small::new();
+    let phases = |name, shape| Phases { first: vec![workload(name, shape, false)], second: None };
+    for (name, shape) in [("pp40", [0, 40, 0, 1]), ("tg4 @ d40", [40, 0, 4, 1])] {
+        let report = small.report(WeightFormat::F32, Some(Fault::WholePrompt), phases(name, shape)).unwrap();
+        let said = failure(&report);
+        assert!(said.starts_with("gate: by one call, ") && said.contains("1 of 96 logits outside"), "{said}");
+        assert!(report.checks.iter().all(|check| check.faults().is_empty()), "by pieces it is right");
+    }
+    let short = phases("pp20", [0, 20, 0, 1]);
+    let report = small.report(WeightFormat::F32, Some(Fault::WholePrompt), short).unwrap();
+    assert_eq!((report.passed().is_some(), report.replays.len()), (true, 1));
+}
+
+/// Five prompts are taken in once more: four of the document that chooses the chunk and the long one.
+#[test]
+fn every_prompt_of_a_long_document_is_compared_after_one_call() {
+    let common = Common { vocab: 4096, chunk: 512 };
+    let tuning = common.tuning(&Document::synthetic(4096, 1, TUNING[0]));
+    let document = common.document(Document::synthetic(4096, 0, DOCUMENT[0]), 512);
+    assert_eq!(tuning.iter().chain([&document]).filter(|workload| workload.is_replayed()).count(), 5);
+}
+
+/// Kernels of a GPU that read no codes read the rounded values, as many bytes as those take: the report says so and is sound.
+#[test]
+fn int8_whose_values_are_held_in_wider_numbers_is_called_so_and_sound() {
+    let small = Small::new();
+    for (bytes, called) in [(1, "int8"), (2, "int8 held in bf16"), (4, "int8 held in f32")] {
+        let report = small
+            .report_as(WeightFormat::Int8, None, decode_only(), |plan| {
+                let codes = plan.bytes_per_token;
+                plan.device = DeviceKind::Cuda(0);
+                plan.kernels = Kernels::Cuda {
+                    arch: "sm_90a".to_owned(),
+                    hopper: true,
+                    persistent: false,
+                    overlap: bytes == 1,
+                };
+                let wider = bytes * codes * 8 / 9 + 65_536;
+                plan.bytes_per_token = if bytes == 1 { codes } else { wider };
+                plan.weight_bytes = plan.bytes_per_token;
+            })
+            .unwrap();
+        assert_eq!(report.precision.weights, called);
+        assert!(report.precision.label.starts_with(&format!("weights {called}, ")));
+        // Nor does it hold the GPU against what the processor can do.
+        assert!(report.passed().unwrap().ceilings.is_empty());
+    }
+}
+
+#[test]
+fn what_no_report_could_hold_is_refused_before_any_work() {
+    let small = Small::new();
+    let twice = || Phases {
+        first: vec![workload("pp8", [0, 8, 0, 1], false), workload("pp8", [0, 8, 0, 1], false)],
+        second: None,
+    };
+    let refusal = small.report(WeightFormat::F32, None, twice()).unwrap_err();
+    assert_eq!(refusal.code(), Code::RequestInvalid);
+    assert!(refusal.to_string().contains("pp8 again"), "{refusal}");
 }
 
 /// The gate is passed, and some runs later another token comes: every time that was taken is dropped.
@@ -133,10 +199,12 @@ fn the_chunk_of_the_second_phase_is_the_one_chosen_on_the_first() {
     let tuning = |chunk: usize| {
         let mut tuning = workload(&format!("tuning, chunk {chunk}"), [0, 40, 2, 1], false);
         tuning.chunk = chunk;
+        tuning.source = "synthetic ids, sequence 1".to_owned();
+        tuning.ids = vec![synthetic(96, 1, 40)];
         tuning
     };
     let second = |chunk| {
-        let mut document = workload("document", [0, 50, 3, 1], false);
+        let mut document = workload("50/4", [0, 50, 3, 1], false);
         document.chunk = chunk;
         vec![document]
     };
@@ -144,7 +212,7 @@ fn the_chunk_of_the_second_phase_is_the_one_chosen_on_the_first() {
     let report = small.report(WeightFormat::F32, None, phases).unwrap();
     let selection = report.passed().unwrap().selection.clone().unwrap();
     assert_eq!(selection.workloads, ["tuning, chunk 16", "tuning, chunk 32"]);
-    assert_eq!(report.workload("document").unwrap().chunk, selection.chunk);
+    assert_eq!(report.workload("50/4").unwrap().chunk, selection.chunk);
 }
 
 /// The checkpoint is written to while it is measured: there is no report.
@@ -154,10 +222,9 @@ fn a_checkpoint_that_changes_while_it_is_measured_gives_no_report() {
     let file = small.folder.path().join("generation_config.json");
     let second = move |_| {
         std::fs::write(&file, "{}").unwrap();
-        vec![workload("second", [0, 8, 0, 1], false)]
+        vec![workload("pp9", [0, 9, 0, 1], false)]
     };
-    let phases =
-        Phases { first: vec![workload("first", [0, 8, 0, 1], false)], second: Some(Box::new(second)) };
+    let phases = Phases { first: vec![workload("pp8", [0, 8, 0, 1], false)], second: Some(Box::new(second)) };
     let refusal = small.report(WeightFormat::F32, None, phases).unwrap_err();
     assert_eq!(refusal.code(), Code::MeasuredChanged);
     assert!(refusal.to_string().contains("generation_config.json"), "{refusal}");
@@ -166,12 +233,11 @@ fn a_checkpoint_that_changes_while_it_is_measured_gives_no_report() {
 /// Another token in the second phase: the times of the first are not published either.
 #[test]
 fn a_failure_in_the_second_phase_leaves_no_time_of_the_first() {
-    let second = |_| vec![workload("second", [8, 0, 4, 1], false)];
-    let phases =
-        Phases { first: vec![workload("first", [0, 8, 0, 1], false)], second: Some(Box::new(second)) };
+    let second = |_| vec![workload("tg4 @ d8", [8, 0, 4, 1], false)];
+    let phases = Phases { first: vec![workload("pp8", [0, 8, 0, 1], false)], second: Some(Box::new(second)) };
     let report = Small::new().report(WeightFormat::F32, Some(Fault::LaterToken(22)), phases).unwrap();
     let said = failure(&report);
     assert!(said.starts_with("timing: "), "{said}");
     let Outcome::Failed(failure) = &report.outcome else { unreachable!() };
-    assert_eq!(failure.workload, "second");
+    assert_eq!(failure.workload, "tg4 @ d8");
 }

@@ -62,8 +62,51 @@ fn lengths_that_cannot_be_measured_are_refused() {
     assert_eq!(long["code"], "device_option_invalid");
     let short = tilewright(&["bench", "-p", "64", "-c", "32", "--json"]).refusal();
     assert_eq!(short["code"], "context_full");
+    for flags in [
+        &["end-to-end", "--prompt-lengths", "0,8"][..],
+        &["end-to-end", "--output-lengths", "0"],
+        &["batch", "--sizes", "0,2"],
+        &["batch", "--begin", "0"],
+        &["batch", "--steps", "0"],
+        &["ceilings", "-t", "100000"],
+        &["kernels", "-t", "0"],
+    ] {
+        let outcome = tilewright(&[&["bench"], flags].concat()).expect_code(2);
+        assert!(
+            outcome.stderr.contains(flags[1]) || outcome.stderr.contains("--threads"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    let twice = tilewright(&["bench", "-p", "8,8", "-n", "0", "--no-ceilings", "--json"]).refusal();
+    assert_eq!(twice["code"], "request_invalid");
+    assert!(twice["findings"].to_string().contains("pp8 again"), "{twice}");
+    let path = ["bench", "-p", "8", "-n", "0", "--no-ceilings", "--name", "/home/someone/model", "--json"];
+    assert!(tilewright(&path).refusal()["findings"].to_string().contains("a name without a path"));
     tilewright(&["bench", "--compare", "another"]).expect_code(2);
     tilewright(&["bench", "--weights", "int8", "end-to-end"]).expect_code(2);
+}
+
+/// A report that could not be written after all the work is refused before it.
+#[test]
+fn a_place_for_a_report_that_cannot_be_is_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(place("there.md"), "a table").unwrap();
+    // No server is asked, and no model is run.
+    for (flags, name, code) in [
+        (&["bench", "--save"][..], "report.md", "request_invalid"),
+        (&["bench", "--save"], "report.html", "request_invalid"),
+        (&["bench", "--save"], "report", "request_invalid"),
+        (&["bench", "--save"], "no/such/folder.json", "file_unwritable"),
+        (&["bench", "--save"], "there.json", "output_exists"),
+        (&["bench", "serve", "--load-report"], "there.md", "output_exists"),
+        (&["bench", "serve", "--load-report"], "no/such/folder.json", "file_unwritable"),
+    ] {
+        let refusal = tilewright(&[flags, &[&place(name), "--json"]].concat()).refusal();
+        assert_eq!(refusal["code"], code, "{flags:?} {name}: {refusal}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! `bench ceilings`: what the machine can do at most.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
 use serde_json::json;
 use tilewright_cpu::simd::Isa;
 use tilewright_gate::probe::Limits;
 
+use super::flags::{MOST_THREADS, threads};
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
@@ -18,8 +17,8 @@ use crate::flags::OutputFlags;
 #[derive(Args, Debug)]
 pub(super) struct CeilingsArgs {
     /// Worker threads [default: one for each core]
-    #[arg(short, long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
+    threads: Option<u16>,
 
     #[command(flatten)]
     pub(super) output: OutputFlags,
@@ -27,8 +26,7 @@ pub(super) struct CeilingsArgs {
 
 impl CeilingsArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
-        let threads =
-            self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let threads = threads(self.threads);
         let isa = Isa::detect();
         let limits = Limits::measure(isa, threads);
         if console.json() {

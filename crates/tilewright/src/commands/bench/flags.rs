@@ -20,6 +20,14 @@ pub(super) enum Format {
     Csv,
 }
 
+/// The most threads that are taken; more is a slip of the keyboard.
+pub(super) const MOST_THREADS: i64 = 1024;
+
+/// Threads of what is not a model, unasked one for each core.
+pub(super) fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get), usize::from)
+}
+
 /// Flags about the run and its report.
 #[derive(Args, Debug)]
 pub(super) struct RunFlags {
@@ -43,7 +51,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "FORWARD", default_value_t, help_heading = "Measurement")]
     pub(super) reference: ReferenceChoice,
 
-    /// Do not measure the machine's read bandwidth and multiply-add rate
+    /// Do not measure the machine's read bandwidth and multiply-add rate, as is done for runs on the processor
     #[arg(long, help_heading = "Measurement")]
     pub(super) no_ceilings: bool,
 

@@ -11,6 +11,7 @@ use tilewright_gate::seeded::Preset;
 use tilewright_gate::table;
 use tilewright_model::WeightFormat;
 
+use super::flags::{MOST_THREADS, threads};
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
@@ -41,8 +42,8 @@ pub(super) struct KernelsArgs {
     repeats: u16,
 
     /// Worker threads [default: one for each core]
-    #[arg(short, long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
+    threads: Option<u16>,
 
     #[command(flatten)]
     pub(super) output: OutputFlags,
@@ -50,8 +51,7 @@ pub(super) struct KernelsArgs {
 
 impl KernelsArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
-        let cores = std::thread::available_parallelism().ok();
-        let threads = self.threads.or(cores).map_or(1, NonZeroUsize::get);
+        let threads = threads(self.threads);
         let limits = Limits::measure(Isa::detect(), threads);
         let mut kernels = Vec::new();
         for weights in self.formats {

@@ -29,10 +29,15 @@ pub(super) struct Job {
 impl Job {
     /// Resolves flags and opens the checkpoint; `trials` rounds unless asked.
     pub(super) fn new(program: &str, mut flags: RunFlags, trials: usize) -> Result<Self, Refusal> {
-        let there = flags.save.iter().flat_map(|path| outputs(path)).find(|path| path.exists());
-        if let Some(path) = there {
-            let refusal = Refusal::new(Code::OutputExists, "--save", "a new file", "one that is there");
-            return Err(refusal.at(path.display()));
+        if let Some(path) = &flags.save {
+            // Its page and table have other endings, and must not be written over it.
+            if path.extension().is_none_or(|extension| extension != "json") {
+                let refusal =
+                    Refusal::new(Code::RequestInvalid, "--save", "a name that ends in .json", path.display());
+                return Err(refusal
+                    .with_remedy("Choose another name; the page and the table get names of their own."));
+            }
+            outputs(path).iter().try_for_each(|path| new_file("--save", path))?;
         }
         let settings = Settings {
             program: program.to_owned(),
@@ -89,7 +94,8 @@ impl Job {
             Source::Embedded => None,
             Source::Path(path) => Some(path.as_path()),
         };
-        let (peers, absent) = self.peers(folder, &plan, context, console)?;
+        let sequences = phases.first.iter().map(|workload| workload.ids.len()).max().unwrap_or(1);
+        let (peers, absent) = self.peers(folder, &plan, (context, sequences), console)?;
         let reference = match &self.flags.reference {
             ReferenceChoice::Own => None,
             ReferenceChoice::Torch(python) => {
@@ -138,7 +144,7 @@ impl Job {
         &self,
         folder: Option<&Path>,
         plan: &Plan,
-        context: usize,
+        (context, sequences): (usize, usize),
         console: &Console,
     ) -> Result<(Vec<Peer>, Vec<Absent>), Refusal> {
         let (mut peers, mut absent) = (Vec::new(), Vec::new());
@@ -156,6 +162,7 @@ impl Job {
             kv: &kv,
             threads: self.flags.threads(),
             context,
+            sequences,
         };
         for choice in &self.flags.compare {
             match choice.start(opening) {
@@ -211,6 +218,17 @@ fn room(phases: &Phases<'_>) -> usize {
 /// The report's files: itself, its page and its table.
 fn outputs(report: &Path) -> [PathBuf; 3] {
     [report.to_owned(), report.with_extension("html"), report.with_extension("md")]
+}
+
+/// Refuses, before hours of work, a file that could not be made after them.
+pub(super) fn new_file(flag: &str, path: &Path) -> Result<(), Refusal> {
+    if path.exists() {
+        return Err(
+            Refusal::new(Code::OutputExists, flag, "a new file", "one that is there").at(path.display())
+        );
+    }
+    let made = std::fs::File::create_new(path).and_then(|_| std::fs::remove_file(path));
+    made.map_err(|e| Refusal::new(Code::FileUnwritable, flag, "a writable file", e).at(path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Refusal> {

@@ -10,6 +10,7 @@ use tilewright_gate::load::{
 use tilewright_gate::{report::write_new, table};
 use tilewright_model::Refusal;
 
+use super::run::new_file;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::OutputFlags;
@@ -97,6 +98,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 impl ServeArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
+        self.load_report.iter().try_for_each(|path| new_file("--load-report", path))?;
         let vocab = self.vocab as usize;
         let settings = LoadSettings {
             requests: usize::from(self.requests),

@@ -1,5 +1,6 @@
 //! The benchmarks of a model: which lengths each runs.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,6 +14,10 @@ use super::run::Job;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::flags::read_text;
+
+fn numbers(numbers: &[NonZeroUsize]) -> Vec<usize> {
+    numbers.iter().map(|number| number.get()).collect()
+}
 
 /// Prompts and runs of single tokens.
 #[derive(Args, Debug)]
@@ -68,11 +73,11 @@ impl UsualArgs {
 pub(super) struct EndToEndArgs {
     /// Tokens of the prompts
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "8,32", help_heading = "Lengths")]
-    prompt_lengths: Vec<usize>,
+    prompt_lengths: Vec<NonZeroUsize>,
 
     /// Tokens written after each, the first included
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "8,16", help_heading = "Lengths")]
-    output_lengths: Vec<usize>,
+    output_lengths: Vec<NonZeroUsize>,
 
     #[command(flatten)]
     pub(super) run: RunFlags,
@@ -82,7 +87,9 @@ impl EndToEndArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
         let job = Job::new("bench end-to-end", self.run, 5)?;
         job.run(console, &mut |common| {
-            Ok(Phases { first: common.end_to_end(&self.prompt_lengths, &self.output_lengths), second: None })
+            let [prompts, outputs] =
+                [&self.prompt_lengths, &self.output_lengths].map(|lengths| numbers(lengths));
+            Ok(Phases { first: common.end_to_end(&prompts, &outputs), second: None })
         })
     }
 }
@@ -181,15 +188,15 @@ pub(super) struct BatchArgs {
         default_value = "1,2,4,8,16,32",
         help_heading = "Lengths"
     )]
-    sizes: Vec<usize>,
+    sizes: Vec<NonZeroUsize>,
 
     /// Tokens that each sequence begins with
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Lengths")]
-    begin: usize,
+    #[arg(long, value_name = "N", default_value = "16", help_heading = "Lengths")]
+    begin: NonZeroUsize,
 
     /// Steps
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Lengths")]
-    steps: usize,
+    #[arg(long, value_name = "N", default_value = "16", help_heading = "Lengths")]
+    steps: NonZeroUsize,
 
     #[command(flatten)]
     pub(super) run: RunFlags,
@@ -199,7 +206,8 @@ impl BatchArgs {
     pub(super) fn run(self, console: &mut Console) -> Result<(), Failure> {
         let job = Job::new("bench batch", self.run, 5)?;
         job.run(console, &mut |common| {
-            Ok(Phases { first: common.batch(&self.sizes, self.begin, self.steps), second: None })
+            let first = common.batch(&numbers(&self.sizes), self.begin.get(), self.steps.get());
+            Ok(Phases { first, second: None })
         })
     }
 }

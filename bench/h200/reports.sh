@@ -42,10 +42,10 @@ beside() {
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem --format=csv > "$out/gpu.txt" 2>&1
 for experiment in "$@"; do
     case $experiment in
-        end-to-end) beside qwen3-0.6b-end-to-end-bf16 120 end-to-end --trials 9 ;;
+        end-to-end) beside qwen3-0.6b-end-to-end-bf16 150 end-to-end --trials 9 ;;
         fixed-context) beside qwen3-0.6b-fixed-context-bf16 90 fixed-context --trials 15 ;;
-        batch) beside qwen3-0.6b-batch-bf16 120 batch "${torch[@]}" ;;
-        prefill) beside qwen3-0.6b-prefill-bf16 150 -p 512,1024,2048,4096,8192,16384 -n 0 "${torch[@]}" ;;
+        batch) beside qwen3-0.6b-batch-bf16 300 batch "${torch[@]}" ;;
+        prefill) beside qwen3-0.6b-prefill-bf16 250 -p 512,1024,2048,4096,8192,16384 -n 0 "${torch[@]}" ;;
         usual) beside qwen3-0.6b-usual-bf16 120 -p 512 -n 128 -d 0,1024 "${torch[@]}" ;;
         long-document) run qwen3-0.6b-long-document-bf16 200 long-document "${torch[@]}" ;;
         # The peer takes about half a minute for the 1,024 steps of one run.

@@ -29,8 +29,12 @@ pub(crate) fn full(seconds: u32) -> anyhow::Result<()> {
     targets.sort();
     for target in targets {
         let limit = format!("-max_total_time={seconds}");
+        // What is tried is kept in the first folder: in that of committed finds, tests would replay thousands.
+        let tried = root().join("target/fuzz").join(&target);
+        fs::create_dir_all(&tried).with_context(|| format!("making {}", tried.display()))?;
+        let (tried, corpus) = (tried.to_string_lossy(), format!("corpus/{target}"));
         // The sanitizer's flags are unstable; this variable lets the compiler of the project take them.
-        Step::cargo(&["fuzz", "run", &target, "--", &limit])
+        Step::cargo(&["fuzz", "run", &target, &tried, &corpus, "--", &limit])
             .env("RUSTC_BOOTSTRAP", "1")
             .within("fuzz")
             .run()?;

@@ -15,26 +15,30 @@ pub(crate) fn rms_norm_in_place(isa: Isa, x: &mut [f32], weight: &[f32], eps: f3
 }
 
 fn inverse_rms(isa: Isa, x: &[f32], eps: f32) -> f32 {
-    1.0 / (isa.run(SumOfSquares(x)) / x.len() as f32 + eps).sqrt()
+    let mean = isa.run(SumOfSquares(x)) / x.len() as f64;
+    1.0 / (mean as f32 + eps).sqrt()
 }
 
+/// The squares are rounded to f32; their sum is not. One unit in its last place would move a whole row, and with it those of
+/// its values that are rounded to integers from halfway between two.
 struct SumOfSquares<'a>(&'a [f32]);
 
 impl Kernel for SumOfSquares<'_> {
-    type Output = f32;
+    type Output = f64;
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> f32 {
+    fn run<S: Simd>(self, _: S) -> f64 {
         let (body, tail) = self.0.as_chunks::<LANES>();
         let mut last = [0.0; LANES];
         last[..tail.len()].copy_from_slice(tail);
-        // Four chains, so that an addition need not wait for the one before it.
-        let mut sums = [s.splat(0.0); 4];
-        for (index, vector) in body.iter().chain([&last]).enumerate() {
-            let v = s.load(vector);
-            sums[index % 4] = s.fma(v, v, sums[index % 4]);
+        // A chain for each lane, which the compiler keeps in vectors.
+        let mut sums = [0.0; LANES];
+        for vector in body.iter().chain([&last]) {
+            for (sum, v) in sums.iter_mut().zip(vector) {
+                *sum += f64::from(v * v);
+            }
         }
-        s.reduce_add(s.add(s.add(sums[0], sums[1]), s.add(sums[2], sums[3])))
+        sums.iter().sum()
     }
 }
 

@@ -8,10 +8,11 @@
 //! - then, where integers have more bits, lines with one bit (eight words) or two (four words) above those.
 //!
 //! Integers are stored without sign, some number too large. Activations are quantised to 8 bits in groups of 32 for all
-//! types, so that tensors of several types can be rows of one matrix.
+//! types, so that tensors of several types can be rows of one matrix. Their scale is an f16, and so is the sum that the offset
+//! of a whole group is multiplied with, as in llama.cpp, which multiplies types of 32 inputs a block by the same numbers.
 //!
 //! **Order of reduction.** For each scale, 16 or 32 inputs: the exact dot product of the integers, one FMA with the product
-//! of both scales, and one with the offset and the activations' sum; in order.
+//! of both scales, and, where there is an offset, one with it and the activations' sum; in order.
 
 mod pack;
 mod row;
@@ -37,8 +38,9 @@ pub(super) use pack::{pack_row, row_f32};
 /// Inputs that activations are quantised together.
 pub(super) const GROUP: usize = 32;
 
-/// Words before the quantised inputs of a group: the scale; the product of the scale and the sum of all integers, of the
-/// first half's, of the second half's, each with its sign changed; the sum as an integer.
+/// Words before the quantised inputs of a group: the scale, as f16 holds it; the product of the scale and the sum of all
+/// integers, before either is rounded and then as f16 holds it; that of the rounded scale with the sum of the first half's, of
+/// the second half's; these three with their sign changed; the sum as an integer.
 pub(super) const HEADER: usize = 5;
 
 /// Words of a group of activations.
@@ -148,15 +150,15 @@ macro_rules! types {
 
 types! {
     Q8_0: 8 + 0 bits, less 128, None, Halves<false>, Dot8;
-    Q4_0: 4 + 0 bits, less 8, None, Halves<false>, Dot4<32, 8>;
-    Q4_1: 4 + 0 bits, less 0, None, Halves<true>, Dot4<32, 8>;
-    Q5_0: 4 + 1 bits, less 16, None, Halves<false>, Dot4<32, 4>;
-    Q5_1: 4 + 1 bits, less 0, None, Halves<true>, Dot4<32, 4>;
-    Q2K: 2 + 0 bits, less 0, None, Nibbles, Dot4<16, 4>;
-    Q3K: 2 + 1 bits, less 4, None, Sixes<false, 16>, Dot4<16, 4>;
-    Q4K: 4 + 0 bits, less 0, None, Sixes<true, 8>, Dot4<32, 8>;
-    Q5K: 4 + 1 bits, less 0, None, Sixes<true, 8>, Dot4<32, 4>;
-    Q6K: 4 + 2 bits, less 32, None, Bytes, Dot4<16, 2>;
+    Q4_0: 4 + 0 bits, less 8, None, Halves<false>, Dot4<32, 8, 8>;
+    Q4_1: 4 + 0 bits, less 0, None, Halves<true>, Dot4<32, 8, 0>;
+    Q5_0: 4 + 1 bits, less 16, None, Halves<false>, Dot4<32, 4, 16>;
+    Q5_1: 4 + 1 bits, less 0, None, Halves<true>, Dot4<32, 4, 0>;
+    Q2K: 2 + 0 bits, less 0, None, Nibbles, Dot4<16, 4, 0>;
+    Q3K: 2 + 1 bits, less 4, None, Sixes<false, 16>, Dot4<16, 4, 0>;
+    Q4K: 4 + 0 bits, less 0, None, Sixes<true, 8>, Dot4<32, 8, 0>;
+    Q5K: 4 + 1 bits, less 0, None, Sixes<true, 8>, Dot4<32, 4, 0>;
+    Q6K: 4 + 2 bits, less 32, None, Bytes, Dot4<16, 2, 0>;
     Iq4Nl: 4 + 0 bits, less 0, Some(&IQ4), Halves<false>, Dot8;
     Iq4Xs: 4 + 0 bits, less 0, Some(&IQ4), Split, Dot8;
 }

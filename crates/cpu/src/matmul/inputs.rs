@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use half::f16;
+
 use super::blocks;
 use super::layout::{Format, Layout, tile_rows};
 use super::matrix::Matrix;
@@ -190,16 +192,31 @@ fn quantize_group<S: Simd>(simd: S, values: &[f32; blocks::GROUP]) -> [u32; bloc
         quantized[at] = word;
         at += 1;
     });
-    let [scale, _, integers @ ..] = quantized;
+    let [exact, _, integers @ ..] = quantized;
     let sum = |words: &[u32]| {
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         bytes.map(|byte| i32::from(byte.cast_signed())).sum::<i32>()
     };
     let (first, second) = integers.split_at(integers.len() / 2);
     let (first, second) = (sum(first), sum(second));
-    let negated = |sum: i32| (-(f32::from_bits(scale) * sum as f32)).to_bits();
+    let exact = f32::from_bits(exact);
+    let scale = to_half(exact);
+    let negated = |scale: f32, sum: i32| -(scale * sum as f32);
+    let sums = [to_half(negated(exact, first + second)), negated(scale, first), negated(scale, second)];
     let mut words = [0; blocks::WORDS];
-    let header = [scale, negated(first + second), negated(first), negated(second), (first + second) as u32];
-    words.iter_mut().zip(header.into_iter().chain(integers)).for_each(|(to, word)| *to = word);
+    let header = [scale].into_iter().chain(sums).map(f32::to_bits).chain([(first + second) as u32]);
+    words.iter_mut().zip(header.chain(integers)).for_each(|(to, word)| *to = word);
     words
 }
+
+/// The nearest f16, ties to even; what is no normal number there stays as it is.
+fn to_half(value: f32) -> f32 {
+    const LEAST: f32 = f16::MIN_POSITIVE.to_f32_const();
+    const MOST: f32 = f16::MAX.to_f32_const();
+    let bits = value.to_bits();
+    let rounded = f32::from_bits(bits.wrapping_add(0x0fff + (bits >> 13 & 1)) & !0x1fff);
+    if (LEAST..=MOST).contains(&rounded.abs()) { rounded } else { value }
+}
+
+#[cfg(test)]
+mod tests;

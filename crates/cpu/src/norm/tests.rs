@@ -22,6 +22,19 @@ fn rows_of_any_width_agree_with_float64() {
     }
 }
 
+/// The inverse is that of the sum itself, rounded once: values halfway between two integers depend on its last bit.
+#[test]
+fn a_row_is_scaled_by_the_inverse_of_its_exact_sum() {
+    for seed in 0..200 {
+        let x: Vec<f32> = (0..576).map(|i| ((i * 37 + seed * 211) % 1009) as f32 / 97.0 - 5.0).collect();
+        let sum: f64 = x.iter().map(|v| f64::from(v * v)).sum();
+        let scale = 1.0 / ((sum / 576.0) as f32 + 1e-5).sqrt();
+        let mut out = vec![0.0; 576];
+        rms_norm(Isa::detect(), &x, &[1.0; 576], 1e-5, &mut out);
+        assert!(out.iter().zip(&x).all(|(out, x)| *out == x * scale), "row {seed}");
+    }
+}
+
 #[test]
 fn a_poisoned_row_stays_poisoned() {
     let mut out = [0.0; 4];

@@ -20,10 +20,15 @@ pub(in crate::matmul) trait Kind: Tiles {
     const SIGNED: bool;
     /// Words that may be summed in 16 bits.
     const SETTLE: usize;
+    /// By what integers without sign are too large where no offset makes up for it.
+    const EXCESS: i32;
+    /// Whether groups have an offset.
+    const OFFSETS: bool = !Self::SIGNED && Self::EXCESS == 0;
 }
 
-/// Integers without sign, `G` a scale, of which `SETTLE` words may be summed in 16 bits.
-pub(in crate::matmul) struct Dot4<const G: usize, const SETTLE: usize>;
+/// Integers without sign, `G` a scale, of which `SETTLE` words may be summed in 16 bits. With an `EXCESS` they are that much too
+/// large, else an offset is added.
+pub(in crate::matmul) struct Dot4<const G: usize, const SETTLE: usize, const EXCESS: i32>;
 
 /// Integers with a sign, 32 a scale.
 pub(in crate::matmul) struct Dot8;
@@ -32,7 +37,7 @@ pub(in crate::matmul) struct Dot8;
 #[derive(Clone, Copy)]
 pub(in crate::matmul) struct Group<S: Simd> {
     pub(super) scale: S::F32,
-    /// Unused for integers with a sign.
+    /// Unused where there are none.
     pub(super) offset: S::F32,
 }
 
@@ -47,9 +52,10 @@ pub(super) fn add<S: Simd, T: Kind>(
 ) -> S::F32 {
     let [scale, all, first, second, integers] = header;
     let scale = simd.mul(group.scale, simd.splat(f32::from_bits(scale)));
-    if T::SIGNED {
-        let excess = simd.splat_i32((integers as i32).wrapping_mul(-S::BIAS));
-        let sum = if S::BIAS == 0 { sum } else { simd.add_i32(sum, excess) };
+    if !T::OFFSETS {
+        let each = if T::SIGNED { S::BIAS } else { T::EXCESS };
+        let excess = simd.splat_i32((integers as i32).wrapping_mul(-each));
+        let sum = if each == 0 { sum } else { simd.add_i32(sum, excess) };
         return simd.fma(simd.to_f32(sum), scale, total);
     }
     let negated = match (T::GROUP, half) {
@@ -61,13 +67,14 @@ pub(super) fn add<S: Simd, T: Kind>(
     simd.fma(group.offset, simd.splat(f32::from_bits(negated)), total)
 }
 
-impl<const G: usize, const SETTLE: usize> Kind for Dot4<G, SETTLE> {
+impl<const G: usize, const SETTLE: usize, const EXCESS: i32> Kind for Dot4<G, SETTLE, EXCESS> {
     const GROUP: usize = G;
     const SIGNED: bool = false;
     const SETTLE: usize = SETTLE;
+    const EXCESS: i32 = EXCESS;
 }
 
-impl<const G: usize, const SETTLE: usize> Tiles for Dot4<G, SETTLE> {
+impl<const G: usize, const SETTLE: usize, const EXCESS: i32> Tiles for Dot4<G, SETTLE, EXCESS> {
     const FORMAT: Format = Format::Blocks(StoredType::Q4_0);
 
     #[inline(always)]
@@ -146,7 +153,7 @@ fn finish<S: Simd, T: Kind, const M: usize, const V: usize>(
     for v in 0..V {
         let at = first + v;
         let scale = simd.load_bytes(&head[at]);
-        let offset = if T::SIGNED { scale } else { simd.load_bytes(&head[2 + at]) };
+        let offset = if T::OFFSETS { simd.load_bytes(&head[2 + at]) } else { scale };
         for m in 0..M {
             let mut words = [0; HEADER];
             for (to, word) in words.iter_mut().zip(header) {
@@ -162,6 +169,7 @@ impl Kind for Dot8 {
     const GROUP: usize = GROUP;
     const SIGNED: bool = true;
     const SETTLE: usize = 8;
+    const EXCESS: i32 = 0;
 }
 
 impl Tiles for Dot8 {

@@ -1,6 +1,6 @@
 //! Parts of a panel in the form that many tiles are multiplied with.
 //!
-//! Widened, a part goes by groups of one scale: two lines of scales as f32, two of offsets where the integers are without
+//! Widened, a part goes by groups of one scale: two lines of scales as f32, two for offsets where the integers are without
 //! sign, then the integers as bytes, a line for each word and vector, two where they are multiplied with their sign.
 
 use super::super::layout::{Layout, Line};
@@ -23,7 +23,7 @@ pub(super) fn widen<S: Simd, B: Blocks>(simd: S, part: Layout, packed: &[Line], 
             let scales = B::Scales::all(simd, head, v, B::EXCESS);
             for (to, group) in here.chunks_mut(group_lines::<B>()).zip(scales.as_ref()) {
                 simd.store_bytes(group.scale, &mut to[v]);
-                if !B::Tiles::SIGNED {
+                if B::Tiles::OFFSETS {
                     simd.store_bytes(group.offset, &mut to[2 + v]);
                 }
             }

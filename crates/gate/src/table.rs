@@ -172,14 +172,23 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     Ok(page)
 }
 
-/// One table of several reports, by their paths. A ratio stands where a difference was shown, else what may be said. Left to the
-/// reports are the parts of what has a total, and runs that only chose a parameter.
+/// The reports that no newer one of the same file name and kind of machine follows, in their order.
+fn newest<'a, 'b>(reports: &'b [(&'a str, &'a Report)]) -> impl Iterator<Item = (&'a str, &'a Report)> + 'b {
+    let experiment = |(path, report): (&'a str, &'a Report)| (path.rsplit('/').next(), &report.machine.class);
+    reports.iter().copied().filter(move |one| {
+        !reports.iter().any(|other| experiment(*one) == experiment(*other) && one.1.created < other.1.created)
+    })
+}
+
+/// One table of several reports, by their paths: of an experiment and a kind of machine the newest. A ratio stands where a
+/// difference was shown, else what may be said. Left to the reports are the parts of what has a total, and runs that only chose a
+/// parameter.
 pub fn overview(reports: &[(&str, &Report)]) -> String {
     let mut page = String::from(
         "| model, weights, KV | machine | test | tilewright, tok/s | beside | tok/s | ratio (95 %) | noise |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for (path, report) in reports {
+    for (path, report) in newest(reports) {
         let link = path.trim_end_matches("json");
         let precision = &report.precision;
         let model = format!("{}, {}, {}", report.model.name, precision.weights, precision.kv);

@@ -26,6 +26,21 @@ fn every_workload_has_its_rows_in_both_tables() {
 
 /// A ratio is a headline: where no difference was shown, or nothing may be said, the table of reports has words instead.
 #[test]
+fn a_table_of_reports_has_of_each_experiment_and_machine_the_newest() {
+    let old = Small::new().report(WeightFormat::Bf16, None, workloads()).unwrap();
+    let mut new = old.clone();
+    new.created = "9999-12-31T23:59:59Z".to_owned();
+    let mut elsewhere = old.clone();
+    elsewhere.machine.class = "another".to_owned();
+    let all = [("a/x.json", &old), ("b/x.json", &new), ("c/x.json", &elsewhere), ("d/y.json", &old)];
+    let page = overview(&all);
+    assert!(!page.contains("(a/x.md)"), "{page}");
+    for path in ["(b/x.md)", "(c/x.md)", "(d/y.md)"] {
+        assert!(page.contains(path), "{path}: {page}");
+    }
+}
+
+#[test]
 fn a_table_of_reports_has_a_ratio_only_where_a_difference_was_shown() {
     let mut report = Small::new().report(WeightFormat::Bf16, None, workloads()).unwrap();
     let peer = Arm { name: "peer".to_owned(), part: Part::Peer, ..report.arms[1].clone() };

@@ -64,7 +64,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Scheduling")]
     queue: usize,
 
-    /// MiB that keys and values may take [default: half of what the machine has left, on the CPU]
+    /// MiB that keys and values may take [default: half of what the machine has left on the CPU, what the GPU has left on NVIDIA]
     #[arg(long, value_name = "N", help_heading = "Scheduling", value_parser = clap::value_parser!(u64).range(..=1 << 40))]
     kv_mib: Option<u64>,
 

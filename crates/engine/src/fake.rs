@@ -67,6 +67,8 @@ pub(crate) struct Kind {
     pub(crate) window: usize,
     /// Pages that it says there may be.
     pub(crate) most: Option<usize>,
+    /// Pages that there are.
+    pub(crate) real: Option<usize>,
 }
 
 /// See [`Kind::two_paths`].
@@ -204,6 +206,20 @@ impl Fake {
         Ok(())
     }
 
+    /// Whether there are pages for so much more of each.
+    fn check_pages(&self, growth: &[(Sequence, usize)]) -> Result<(), Refusal> {
+        let (Some(real), Some(paging)) = (self.kind.real, self.paging()) else { return Ok(()) };
+        let pages = |len: usize| len.div_ceil(PAGE);
+        let more = growth
+            .iter()
+            .map(|(sequence, more)| pages(self.len(*sequence) + more) - pages(self.len(*sequence)));
+        let wanted = paging.used + more.sum::<usize>();
+        match wanted > real {
+            true => Err(Refusal::new(Code::OutOfMemory, "pages", real, wanted)),
+            false => Ok(()),
+        }
+    }
+
     fn append(&mut self, sequence: Sequence, tokens: &[u32]) -> &[u32] {
         self.sequences.get_mut(&sequence).expect("a live sequence").append(tokens)
     }
@@ -294,6 +310,7 @@ impl Resident for Fake {
         if *self.watch.full_in_prefill.lock().unwrap() == Some(index) {
             return Err(Refusal::new(Code::OutOfMemory, "a page", "one more", "none"));
         }
+        self.check_pages(&[(sequence, tokens.len())])?;
         let script = Arc::clone(&self.script);
         match logits {
             LogitSink::None => _ = self.append(sequence, tokens),
@@ -308,6 +325,7 @@ impl Resident for Fake {
     }
 
     fn decode(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
+        self.check_pages(&steps.iter().map(|step| (step.sequence, 1)).collect::<Vec<_>>())?;
         let script = Arc::clone(&self.script);
         let other = if self.kind.two_paths { OTHER } else { 0 };
         for (step, row) in steps.iter().zip(logits.chunks_mut(self.config.vocab)) {

@@ -19,6 +19,8 @@ use crate::{Engine, FinishReason};
 pub(super) struct Core {
     engine: Engine,
     options: SchedulerOptions,
+    /// What was given, and what is counted on: less where the device had less, until nothing runs.
+    given: Budget,
     budget: Budget,
     /// Whether a token gives the same bits as a prompt's and as a reply's.
     one_path: bool,
@@ -50,6 +52,7 @@ impl Core {
         Self {
             engine: engine.clone(),
             options: options.clone(),
+            given: budget,
             budget,
             one_path: engine.plan().has_one_path(),
             waiting: VecDeque::new(),
@@ -143,6 +146,9 @@ impl Core {
     /// Gives memory to those that wait, first come first, as far as there is any. One whose beginning is just being taken
     /// in by another waits for that.
     fn admit(&mut self) {
+        if self.running.is_empty() {
+            self.budget = self.given;
+        }
         let mut index = 0;
         while index < self.waiting.len() && self.running.len() < self.options.parallel {
             let source = self.source(&self.waiting[index].ids, self.waiting[index].room());
@@ -325,6 +331,16 @@ impl Core {
         true
     }
 
+    /// Another program took the memory that was counted on: frees some, and counts on no more than there was, so that who gave
+    /// way does not come back for it before the others have gone on. Whether there was any to free.
+    fn shrink(&mut self) -> bool {
+        let used = self.pages_used();
+        if let Budget::Pages { most, .. } = &mut self.budget {
+            *most = used.min(*most);
+        }
+        self.give_way()
+    }
+
     /// Takes in a chunk of the prompt whose turn it is: by turns the one that came first and the one with least left.
     fn prefill(&mut self) {
         let (index, to) = loop {
@@ -345,8 +361,7 @@ impl Core {
         let now = lease.len();
         job.draft.timings.prefilled += now - *held;
         *held = now;
-        // As in a step of replies: another program took the memory that was counted on.
-        if matches!(&result, Err(refusal) if refusal.code() == Code::OutOfMemory) && self.give_way() {
+        if matches!(&result, Err(refusal) if refusal.code() == Code::OutOfMemory) && self.shrink() {
             return;
         }
         let job = &mut self.running[index].job;
@@ -419,8 +434,7 @@ impl Core {
                     self.load.completion_tokens += u64::from(running.job.choose(logits));
                 }
             }
-            // Another program took the memory that was counted on: as if the budget had been smaller.
-            Err(refusal) if refusal.code() == Code::OutOfMemory && self.give_way() => {}
+            Err(refusal) if refusal.code() == Code::OutOfMemory && self.shrink() => {}
             Err(refusal) => {
                 for running in self.running.iter_mut().filter(|running| running.decodes(one_path)) {
                     running.job.fail(refusal.clone());

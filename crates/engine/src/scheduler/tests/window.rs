@@ -5,7 +5,7 @@ use super::*;
 use crate::fake::favor;
 
 /// A device that chooses ids by itself, for more steps than the scheduler asks it for.
-const CHOOSING: Kind = Kind { pages: true, two_paths: false, window: 2 * MOST, most: None };
+const CHOOSING: Kind = Kind { pages: true, two_paths: false, window: 2 * MOST, most: None, real: None };
 
 #[test]
 fn plain_replies_take_several_steps_in_one_call() {

@@ -119,21 +119,26 @@ impl Batch {
         device: &Device,
         config: &Config,
         positions: usize,
-        rope: u64,
     ) -> Result<(), Refusal> {
         // `item_count` of `native/batch.cu`.
         let items = (positions.div_ceil(BLOCK) + 8).div_ceil(16);
-        if items > self.items || rope != self.rope {
-            device.wait()?;
-            self.graphs.clear();
-            self.rope = rope;
-        }
         if items > self.items {
             let part = config.group() * (config.head_dim + 2) * 4;
-            self.parts = device.zeros(STREAM_ROWS * config.kv_heads * items * part)?;
+            let parts = device.zeros(STREAM_ROWS * config.kv_heads * items * part)?;
+            device.wait()?;
+            self.graphs.clear();
+            self.parts = parts;
             self.items = items;
         }
         Ok(())
+    }
+
+    /// Reads RoPE's table from where it lies now; what is recorded with another is forgotten. Nothing is under way.
+    pub(crate) fn follow(&mut self, rope: u64) {
+        if rope != self.rope {
+            self.graphs.clear();
+            self.rope = rope;
+        }
     }
 
     /// Appends a token to each row's sequence, `steps` times, up to [`WINDOW`], from the second time on the id of the greatest

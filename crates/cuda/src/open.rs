@@ -16,6 +16,7 @@ use crate::kv::layout::pages;
 use crate::kv::{Layout, Store};
 use crate::options::CudaOptions;
 use crate::overlap::{self, Overlap, capacity};
+use crate::plan::sizes::shared_bytes;
 use crate::plan::{is_hopper, is_overlapping, is_persistent, paths, resolve_plan};
 use crate::resident::CudaModel;
 use crate::rope::RopeTable;
@@ -25,8 +26,8 @@ use crate::text;
 use crate::together::{ROWS, Together, takes_shape};
 use crate::weights::upload;
 
-/// Memory left to what grows with the longest sequence beside keys and values.
-const RESERVE: u64 = 512 << 20;
+/// Memory left to others beside pages and what grows with the longest sequence.
+const RESERVE: u64 = 256 << 20;
 
 /// Makes `checkpoint` resident: finds the GPU, resolves the plan, compiles kernels, uploads every matrix.
 ///
@@ -118,7 +119,8 @@ pub fn open_model(
     // A context, and a page that is being copied, have been planned for.
     let most = match gpu.granularity {
         Some(_) => {
-            let free = device.free()?.saturating_sub(RESERVE) / layout.page_bytes() as u64;
+            let others = RESERVE + shared_bytes(&config, plan.context);
+            let free = device.free()?.saturating_sub(others) / layout.page_bytes() as u64;
             Some(usize::try_from(free).unwrap_or(usize::MAX).max(pages(plan.context) + 1))
         }
         None => None,

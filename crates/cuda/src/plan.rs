@@ -1,6 +1,6 @@
 //! What will be done, decided from facts alone.
 
-mod sizes;
+pub(crate) mod sizes;
 
 use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
 use tilewright_kernels::{Format, Shape};

@@ -159,23 +159,31 @@ impl Prefill {
         device: &Device,
         config: &Config,
         positions: usize,
-        rope: u64,
     ) -> Result<(), Refusal> {
         let room = positions.next_multiple_of(TILE);
-        if room > self.room || rope != self.rope {
-            device.wait()?;
-            self.graphs.clear();
-            self.rope = rope;
-        }
         if room > self.room {
             let (rows, dim) = (config.kv_heads * room, config.head_dim);
-            self.keys = device.zeros(rows * dim * 2)?;
-            self.values = device.zeros(rows * dim * 2)?;
-            self.maps.keys = matrix(self.keys.address, rows, dim, TILE as u32)?;
-            self.maps.values = matrix(self.values.address, rows, dim, TILE as u32)?;
+            // All of it is there before anything is replaced: what is refused leaves what was recorded as it is.
+            let (keys, values) = (device.zeros(rows * dim * 2)?, device.zeros(rows * dim * 2)?);
+            let maps = (
+                matrix(keys.address, rows, dim, TILE as u32)?,
+                matrix(values.address, rows, dim, TILE as u32)?,
+            );
+            device.wait()?;
+            self.graphs.clear();
+            (self.keys, self.values) = (keys, values);
+            (self.maps.keys, self.maps.values) = maps;
             self.room = room;
         }
         Ok(())
+    }
+
+    /// Reads RoPE's table from where it lies now; what is recorded with another is forgotten. Nothing is under way.
+    pub(crate) fn follow(&mut self, rope: u64) {
+        if rope != self.rope {
+            self.graphs.clear();
+            self.rope = rope;
+        }
     }
 
     /// Takes a chunk through every layer: its keys and values are then in the cache, its rows (or the last alone) normed in `y`.

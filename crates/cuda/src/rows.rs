@@ -71,8 +71,11 @@ impl Rows {
     /// Makes ready for sequences of `positions`.
     pub(crate) fn reach(&mut self, common: Common<'_>, positions: usize) -> Result<(), Refusal> {
         let Self::Hopper(hopper) = self else { return Ok(()) };
-        hopper.prefill.reach(common.device, common.config, positions, common.rope)?;
-        hopper.batch.reach(common.device, common.config, positions, common.rope)
+        // First: RoPE's old table is gone, whether or not there is memory for the rest.
+        hopper.prefill.follow(common.rope);
+        hopper.batch.follow(common.rope);
+        hopper.prefill.reach(common.device, common.config, positions)?;
+        hopper.batch.reach(common.device, common.config, positions)
     }
 
     /// Takes a chunk of a prompt, whose first row is `first`, through every layer.

@@ -6,6 +6,7 @@ use tilewright_kernels::{Formats, ModelPack, Shape};
 use tilewright_model::{Config, WeightFormat};
 
 use crate::held::{Held, Paths};
+use crate::hopper::STREAM_ROWS;
 use crate::persistent::Tape;
 
 /// Bytes of weights.
@@ -65,4 +66,15 @@ fn matrices(config: &Config) -> u64 {
 /// Bytes of a position's keys and values.
 pub(super) fn kv_bytes(config: &Config, kv: KvFormat) -> u64 {
     (2 * config.layers * config.kv_heads * kv.head_bytes(config.head_dim)) as u64
+}
+
+/// At most what grows with the longest sequence beside its cache: a prompt's keys and values of a layer, partial results of
+/// attention for every row of a batch, RoPE's table. Twice, since the old lies beside the new while it grows.
+pub(crate) fn shared_bytes(config: &Config, positions: usize) -> u64 {
+    let prompt = 2 * config.kv_heads * positions.next_multiple_of(128) * config.head_dim * 2;
+    // An item of attention has at least 256 positions.
+    let items = positions / 256 + 2;
+    let parts = STREAM_ROWS * config.kv_heads * items * config.group() * (config.head_dim + 2) * 4;
+    let rope = positions * config.head_dim * 4;
+    2 * (prompt + 2 * parts + rope) as u64
 }

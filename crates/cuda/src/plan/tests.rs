@@ -206,3 +206,14 @@ fn an_int8_cache_takes_half_of_bf16_and_the_paths_that_have_it() {
         assert!(why("persistent decoder") && why("kernels for Hopper"), "{:?}", plan.notes);
     }
 }
+
+/// Half a gigabyte was left to it, which the keys and values of one layer of a long prompt take alone.
+#[test]
+fn what_grows_with_a_long_sequence_is_left_room() {
+    let config = Config { kv_heads: 8, heads: 32, head_dim: 128, ..Preset::Qwen3Small.config() };
+    let positions = 131_072;
+    let keys_and_values = 2 * 8 * positions as u64 * 128 * 2;
+    assert_eq!(keys_and_values, 512 << 20);
+    assert!(sizes::shared_bytes(&config, positions) > 2 * keys_and_values);
+    assert!(sizes::shared_bytes(&config, 1024) < 64 << 20);
+}

@@ -32,6 +32,7 @@ def shared(rows, slots):
 
 
 def text():
+    """The kernel's text; `INT8=1` in front of it takes weights of 8 bits."""
     native = HERE.parent.parent / "crates/cuda/src/native"
     files = ("kv.cuh", "prelude.cuh", "worker.cuh", "attend.cuh", "together.cuh", "mates.cuh", "together.cu")
     shape = dict(LAYERS=decode.LAYERS, HIDDEN=HIDDEN, HEADS=HEADS, KV_HEADS=KV_HEADS, INTER=INTER, VOCAB=decode.VOCAB, EPS="1e-6f")
@@ -82,7 +83,7 @@ class Runner:
         self.parts.zero_()
         if logits:
             self.logits.fill_(float("nan"))
-        p = decode.Params(at(self.tape.tape), self.tape.stride, None, 0, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
+        p = decode.Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                           None, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
                           0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), deadline)
         t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count)
@@ -97,11 +98,11 @@ class Runner:
 class Truths:
     """What float64 and a bf16 forward of torch say of four sequences, and the first rows' logits seen."""
 
-    def __init__(self, model):
+    def __init__(self, model, int8):
         draw = torch.Generator().manual_seed(3)
         self.ids = [torch.randint(0, VOCAB, (TOKENS,), generator=draw).tolist() for _ in range(4)]
-        self.exact = [model.forward(ids, torch.float64, False).float() for ids in self.ids]
-        self.plain = [model.forward(ids, torch.bfloat16, False).float() for ids in self.ids]
+        self.exact = [model.forward(ids, torch.float64, False, int8).float() for ids in self.ids]
+        self.plain = [model.forward(ids, torch.bfloat16, False, int8).float() for ids in self.ids]
         self.seen = {}
 
 
@@ -149,12 +150,14 @@ def check_steps(runner, count):
 
 
 def main(variants):
-    model = decode.Model()
-    tape, truths = decode.Tape(model, compiled(decode.text(), []), False), Truths(model)
+    model, known = decode.Model(), {}
     for variant in variants:
-        signal.alarm(40)  # a launch that never ends ends this
         defines = [d for d in variant.split(",") if d and d != "quick"]
-        build = Build(defines)
+        build, int8 = Build(defines), "INT8=1" in defines
+        if int8 not in known:
+            known[int8] = decode.Tape(model, compiled(decode.text(), [f"INT8={int(int8)}"]), int8), Truths(model, int8)
+        tape, truths = known[int8]
+        signal.alarm(40)  # a launch that never ends ends this
         build.span = next((d for d in defines if d.startswith("SPAN=")), "")
         runner = Runner(model, tape, build)
         print(variant or "as it is", flush=True)

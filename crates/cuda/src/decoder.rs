@@ -46,11 +46,13 @@ pub(crate) struct Decoder {
     pub(crate) fault: u32,
 }
 
-/// Where the workers' weights lie, and the bytes of each.
+/// Where the workers' weights lie, and the bytes of each; the same of the scales of 8-bit weights, in words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tapes {
     pub(crate) address: u64,
     pub(crate) stride: usize,
+    pub(crate) scales: u64,
+    pub(crate) scale_stride: usize,
 }
 
 /// What one launch decodes.
@@ -117,7 +119,8 @@ impl Decoder {
 
     /// The workers' weights, which stay where they are as long as the decoder does.
     pub(crate) fn tapes(&self) -> Tapes {
-        Tapes { address: self.tape.address, stride: self.stride }
+        let scales = self.scales.as_ref().map_or(0, |b| b.address);
+        Tapes { address: self.tape.address, stride: self.stride, scales, scale_stride: self.scale_stride }
     }
 
     /// Decodes: the ids chosen, as many as were decoded. `logits`, if asked for, are those of the last step, which must
@@ -140,11 +143,12 @@ impl Decoder {
         for (to, id) in ends.iter_mut().zip(run.ends) {
             *to = i32::try_from(*id).unwrap_or(-1);
         }
+        let tapes = self.tapes();
         let params = Params {
-            tape: self.tape.address,
-            tape_stride: self.stride as u64,
-            scales: self.scales.as_ref().map_or(0, |b| b.address),
-            scale_stride: self.scale_stride as u64,
+            tape: tapes.address,
+            tape_stride: tapes.stride as u64,
+            scales: tapes.scales,
+            scale_stride: tapes.scale_stride as u64,
             embedding: weights.embedding.address,
             norms: weights.norms.address,
             head_norms: weights.head_norms.as_ref().map_or(0, |b| b.address),

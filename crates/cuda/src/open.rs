@@ -71,11 +71,11 @@ pub fn open_model(
         .then(|| compile(&text::persistent(&config, int8, pieces), &arch, driver, progress))
         .transpose()?;
     // Several sequences decode persistently where one does, from the same weights.
-    let several = persistent && !int8 && is_hopper(&plan) && takes_shape(&config, plan.context);
+    let several = persistent && is_hopper(&plan) && takes_shape(&config, plan.context);
     let beside = if several { &ROWS[..] } else { &[] };
     let beside = beside
         .iter()
-        .map(|rows| compile(&text::together(&config, *rows, pieces), &arch, driver, progress))
+        .map(|rows| compile(&text::together(&config, *rows, int8, pieces), &arch, driver, progress))
         .collect::<Result<Vec<_>, Refusal>>()?;
     plan.notes.extend(many.notes);
     let device = Device::open(options.ordinal)?;

@@ -80,8 +80,8 @@ pub fn persistent(config: &Config, int8: bool, granularity: Granularity) -> Stri
     [constants.as_str(), KV, PRELUDE, PACK, WORKER, ATTEND, DECODE].concat()
 }
 
-/// The kernel of the persistent decoder of up to `rows` sequences, 8, 16 or 32; weights in bf16.
-pub fn together(config: &Config, rows: usize, granularity: Granularity) -> String {
+/// The kernel of the persistent decoder of up to `rows` sequences, 8, 16 or 32; weights of 8 bits or in bf16.
+pub fn together(config: &Config, rows: usize, int8: bool, granularity: Granularity) -> String {
     let constants = constants(
         &[
             ("LAYERS", config.layers),
@@ -90,6 +90,7 @@ pub fn together(config: &Config, rows: usize, granularity: Granularity) -> Strin
             ("KV_HEADS", config.kv_heads),
             ("INTER", config.intermediate),
             ("VOCAB", config.vocab),
+            ("INT8", int8.into()),
             ("ROWS", rows),
             ("SLOTS", together::slots(rows)),
             ("HELD_MOST", together::held(rows)),

@@ -180,6 +180,8 @@ impl Together {
         let params = Params {
             tape: self.tapes.address,
             tape_stride: self.tapes.stride as u64,
+            scales: self.tapes.scales,
+            scale_stride: self.tapes.scale_stride as u64,
             embedding: weights.embedding.address,
             norms: weights.norms.address,
             head_norms: weights.head_norms.as_ref().map_or(0, |b| b.address),

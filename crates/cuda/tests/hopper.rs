@@ -21,7 +21,7 @@ use tilewright_model::{Checkpoint, Config, Family, WeightFormat};
 /// A model that goes through the kernels for Hopper, if the GPU allows it.
 fn open(checkpoint: &Checkpoint, options: CudaOptions) -> Option<CudaModel> {
     let options = CudaOptions {
-        weights: Some(WeightFormat::Bf16),
+        weights: options.weights.or(Some(WeightFormat::Bf16)),
         kv: Some(KvFormat::Bf16),
         hopper: Some(true),
         ..options
@@ -194,41 +194,48 @@ fn a_rows_bits_do_not_depend_on_the_rows_beside_it() {
     }
     for (seed, config) in shapes().into_iter().enumerate() {
         let (_folder, checkpoint) = seeded(&config, 51 + seed as u64);
-        let Some(mut model) = open(&checkpoint, CudaOptions::default()) else { return };
-        let (ids, vocab, steps) = (ids(700, config.vocab), config.vocab, 24);
-        // Alone beside a mate that is always the same; then among many that come and go.
-        let lengths = [1usize, 15, 127, 128, 500, 640];
-        let mut alone = Vec::new();
-        for length in lengths {
-            let (one, _) = prompt(&mut model, &ids[..length], 700);
-            let mate = model.create(700).unwrap();
-            let mut rows = Vec::new();
-            for token in ids[..steps].iter().copied() {
-                let mut logits = vec![f32::NAN; 2 * vocab];
-                let steps = [Step { sequence: one, token }, Step { sequence: mate, token: 3 }];
-                model.decode(&steps, &mut logits).unwrap();
-                rows.push(logits[..vocab].to_vec());
-            }
-            alone.push(rows);
-            model.release(one);
-            model.release(mate);
+        for weights in [WeightFormat::Bf16, WeightFormat::Int8] {
+            let options = CudaOptions { weights: Some(weights), ..CudaOptions::default() };
+            let Some(mut model) = open(&checkpoint, options) else { return };
+            rows_do_not_depend_on_rows(&mut model);
         }
-        let ours: Vec<Sequence> = lengths.map(|length| prompt(&mut model, &ids[..length], 700).0).to_vec();
-        let mates: Vec<Sequence> = (0..26).map(|i| prompt(&mut model, &ids[..20 * i + 1], 700).0).collect();
-        for step in 0..steps {
-            let beside = [0, 1, 3, 10, 26][step % 5];
-            let mut now: Vec<Step> =
-                mates[..beside].iter().map(|s| Step { sequence: *s, token: 9 }).collect();
-            let at = now.len() / 2;
-            now.splice(at..at, ours.iter().map(|s| Step { sequence: *s, token: ids[step] }));
-            let mut logits = vec![f32::NAN; now.len() * vocab];
-            model.decode(&now, &mut logits).unwrap();
-            for (row, want) in alone.iter().enumerate() {
-                assert!(
-                    logits[(at + row) * vocab..][..vocab] == want[step],
-                    "row {row} of step {step}, {beside} beside"
-                );
-            }
+    }
+}
+
+fn rows_do_not_depend_on_rows(model: &mut CudaModel) {
+    let vocab = model.config().vocab;
+    let (ids, steps) = (ids(700, vocab), 24);
+    // Alone beside a mate that is always the same; then among many that come and go.
+    let lengths = [1usize, 15, 127, 128, 500, 640];
+    let mut alone = Vec::new();
+    for length in lengths {
+        let (one, _) = prompt(model, &ids[..length], 700);
+        let mate = model.create(700).unwrap();
+        let mut rows = Vec::new();
+        for token in ids[..steps].iter().copied() {
+            let mut logits = vec![f32::NAN; 2 * vocab];
+            let steps = [Step { sequence: one, token }, Step { sequence: mate, token: 3 }];
+            model.decode(&steps, &mut logits).unwrap();
+            rows.push(logits[..vocab].to_vec());
+        }
+        alone.push(rows);
+        model.release(one);
+        model.release(mate);
+    }
+    let ours: Vec<Sequence> = lengths.map(|length| prompt(model, &ids[..length], 700).0).to_vec();
+    let mates: Vec<Sequence> = (0..26).map(|i| prompt(model, &ids[..20 * i + 1], 700).0).collect();
+    for step in 0..steps {
+        let beside = [0, 1, 3, 10, 26][step % 5];
+        let mut now: Vec<Step> = mates[..beside].iter().map(|s| Step { sequence: *s, token: 9 }).collect();
+        let at = now.len() / 2;
+        now.splice(at..at, ours.iter().map(|s| Step { sequence: *s, token: ids[step] }));
+        let mut logits = vec![f32::NAN; now.len() * vocab];
+        model.decode(&now, &mut logits).unwrap();
+        for (row, want) in alone.iter().enumerate() {
+            assert!(
+                logits[(at + row) * vocab..][..vocab] == want[step],
+                "row {row} of step {step}, {beside} beside"
+            );
         }
     }
 }

@@ -127,6 +127,45 @@ fn prompts_on_hopper_and_single_steps_have_the_same_weights() {
     }
 }
 
+/// Rows that join one after another, through whatever decodes so many; on Hopper one kernel for 8, one for 16 and one for 32.
+#[test]
+fn several_sequences_at_once_have_the_logits_of_the_rounded_weights() {
+    if !present() {
+        return;
+    }
+    let config = Config { layers: 3, vocab: 4096, bos: Some(1), eos: vec![2], ..Preset::Qwen3Small.config() };
+    let (_folder, checkpoint) = seeded(&config, 47);
+    let options = CudaOptions { weights: Some(WeightFormat::Int8), ..CudaOptions::default() };
+    let mut model = resident(&checkpoint, &options);
+    let (ids, vocab) = (ids(TOKENS, config.vocab), config.vocab);
+    let truth = rounded(&checkpoint).forward(&ids);
+    let mut most = 0f32;
+    for count in [2, 7, 12, 32] {
+        let rows: Vec<Sequence> = (0..count).map(|_| model.create(TOKENS).unwrap()).collect();
+        for turn in 0..TOKENS + count {
+            let live: Vec<(Sequence, usize)> =
+                rows.iter().enumerate().filter_map(|(row, s)| Some((*s, turn.checked_sub(row)?))).collect();
+            let live: Vec<(Sequence, usize)> = live.into_iter().filter(|(_, at)| *at < TOKENS).collect();
+            let steps: Vec<Step> =
+                live.iter().map(|(sequence, at)| Step { sequence: *sequence, token: ids[*at] }).collect();
+            // One alone is decoded by another kernel.
+            if steps.is_empty() {
+                continue;
+            }
+            let mut logits = vec![f32::NAN; steps.len() * vocab];
+            model.decode(&steps, &mut logits).unwrap();
+            for ((_, at), logits) in live.iter().zip(logits.chunks(vocab)) {
+                let want = &truth.logits[at * vocab..][..vocab];
+                let seen = compare(logits, want, Tolerance::BF16_STATE)
+                    .unwrap_or_else(|m| panic!("{count} rows, position {at}: {m}"));
+                most = most.max(seen.max_abs as f32);
+            }
+        }
+        rows.into_iter().for_each(|s| model.release(s));
+    }
+    eprintln!("{}: logits within {most:.2e}", model.plan().kernels);
+}
+
 #[test]
 fn greedy_ids_are_those_of_the_rounded_weights() {
     if !present() {

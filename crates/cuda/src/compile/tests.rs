@@ -80,8 +80,9 @@ fn the_persistent_decoders_keep_everything_in_registers() {
     options.push("--ptxas-options=-v".to_owned());
     let texts = [(&config, false), (&config, true), (&large, false)]
         .map(|(config, int8)| crate::text::persistent(config, int8, PIECES));
-    let several = crate::together::ROWS.map(|rows| crate::text::together(&config, rows, PIECES));
-    for (index, text) in texts.iter().chain(&several).enumerate() {
+    let several = crate::together::ROWS
+        .map(|rows| [false, true].map(|int8| crate::text::together(&config, rows, int8, PIECES)));
+    for (index, text) in texts.iter().chain(several.as_flattened()).enumerate() {
         let (_, log) = compiler.cubin(text, "sm_90a", &options).unwrap();
         let spills: Vec<&str> = log.lines().filter(|line| line.contains("bytes stack frame")).collect();
         assert!(!spills.is_empty(), "{log}");

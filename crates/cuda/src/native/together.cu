@@ -1,7 +1,7 @@
 // Persistent decode of several rows: one cooperative launch runs some steps of 2 to ROWS sequences.
 //
 // Workers, groups, tape and ring are those of decode.cu. A worker multiplies its weights with all rows at once; a warp takes
-// its eighth of the columns of all rows from an exchange into registers, as bf16. Sums over the groups are made by the workers
+// its eighth of the columns of all rows from an exchange into registers, as bf16. Weights of 8 bits are widened to it. Sums over the groups are made by the workers
 // that hold the residual stream, each some columns of one row: they take what the groups give, and give the next product's
 // input to all. Between QKV and attention, attention and its output, gate and up and down, a row goes from workers of a group
 // to workers of the same group. No row's arithmetic depends on another's.
@@ -78,8 +78,11 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
 
-// What follows from a thread's place is found anew in each product: kept, it would take the weights' registers.
-__device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member)); }
+// Scales of weights of 8 bits, of a layer's matrix that `before` fragments of this warp come before.
+__device__ __forceinline__ const u32* scales_of(const Ctx& c, u32 layer, u32 before) {
+    const u32 FRAGMENTS = (QKV_TILES + GU_TILES) * HIDDEN_STEPS + OUT_TILES * (OUT_STEPS + MID_STEPS);
+    return c.p.scales + c.worker * c.p.scale_stride + (layer * FRAGMENTS + before) * 8;
+}
 
 // Gives a product that is added to the residual stream: OUT_ROWS of its columns, for this worker's group.
 __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 which, u32 epoch, u32 count) {
@@ -96,15 +99,25 @@ __device__ __forceinline__ void give_sums(const Ctx& c, const float* side, u32 w
 __device__ __forceinline__ bool better(float v, u32 i, float best, u32 id) { return v > best || (v == best && i < id); }
 
 // The head over this worker's rows of it; the best of every row goes to all.
-__device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const Inputs<HIDDEN_STEPS>& x, float* logits, u32 epoch, u32 count) {
+__device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const Inputs<HIDDEN_STEPS>& x, const u32* scales, float* logits, u32 epoch, u32 count) {
+    typedef Weights<1, HIDDEN_STEPS> Tile16;
     u32 tile = (u32)((u64)HEAD_TILES_ALL * c.worker / WORKERS), half = 0, id = 0xffffffffu;
     float best = -3.4e38f;
+    u32 scale = 0, next = 0;
+#if INT8
+    Tile16::load_scales(c, scales, 0, &next);
+#endif
     if (SIDES == 1) sync_consumers();
 #pragma unroll 1
     while (tile < (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS)) {
         // Found anew instead of being kept.
         asm volatile("" : "+r"(c.tid), "+r"(c.lane), "+r"(c.worker));
-        Weights<1, HIDDEN_STEPS>::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half, x, false);
+        scale = next;
+#if INT8
+        // Of the next tile; behind the last one is room.
+        Tile16::load_scales(c, scales += HIDDEN_STEPS * 8, 0, &next);
+#endif
+        Tile16::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half, x, &scale, false);
         // Sums of one tile are written while those before are read: one barrier a tile is enough.
         sync_consumers();
         u32 n = c.tid / 4, quad = c.tid % 4, token = tile * 16 + quad * 4, from = half * 16 + quad * 4;
@@ -232,14 +245,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             {
                 forget(c);
                 Weights<QKV_TILES, HIDDEN_STEPS> w;
+                const u32* scales = scales_of(c, layer, 0);
                 Inputs<HIDDEN_STEPS> x;
-                w.fetch(c);
+                w.fetch(c, scales);
                 c.hold(layer ? HOLD_Y : 0);
                 x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
                 Squares squares(c, 0, count);
                 float* to = sums + side * SUM_SIDE;
-                w.multiply(c, to, x);
-                squares.finish(c, m.factor, epoch, 1);
+                w.multiply(c, to, x, scales);
+                squares.finish(c, m.factor, 0, count, epoch, 1);
                 sync_consumers();
                 u32 n = c.tid / (QKV_ROWS / 4), quad = c.tid % (QKV_ROWS / 4);
                 if (n < count) {
@@ -254,12 +268,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             {
                 forget(c);
                 Weights<OUT_TILES, OUT_STEPS> w;
+                const u32* scales = scales_of(c, layer, QKV_TILES * HIDDEN_STEPS);
                 Inputs<OUT_STEPS> x;
-                w.fetch(c);
+                w.fetch(c, scales);
                 c.hold(HOLD_OUT);
                 x.gather(c, p.link + WORD_OUT + c.group * (ROWS * HEADS_WIDTH / 4), turn, count, 9);
                 float* to = sums + side * SUM_SIDE;
-                w.multiply(c, to, x);
+                w.multiply(c, to, x, scales);
                 sync_consumers();
                 give_sums(c, to, 0, epoch, count);
                 c.since = cycles();
@@ -268,6 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             {
                 forget(c);
                 Weights<GU_TILES, HIDDEN_STEPS> w;
+                const u32* scales = scales_of(c, layer, QKV_TILES * HIDDEN_STEPS + OUT_TILES * OUT_STEPS);
                 Inputs<HIDDEN_STEPS> x;
                 if (Adder::warps(c)) {
                     Adder adder(c, count);
@@ -276,13 +292,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     float4 x = adder.add(c, m, 0, epoch);
                     adder.give(c, m, x, gain, 1, turn, epoch);
                 }
-                w.fetch(c);
+                w.fetch(c, scales);
                 c.hold(HOLD_Y);
                 x.gather(c, p.link + WORD_Y + ROWS * HIDDEN / 4, turn, count, 5);
                 Squares squares(c, 1, count);
                 float* to = sums + side * SUM_SIDE;
-                w.multiply(c, to, x);
-                squares.finish(c, m.factor, epoch, 5);
+                w.multiply(c, to, x, scales);
+                squares.finish(c, m.factor, 1, count, epoch, 5);
                 sync_consumers();
                 // Rows alternate: gate, up. A lane has two of them, two lanes a word.
 #pragma unroll
@@ -306,12 +322,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             {
                 forget(c);
                 Weights<OUT_TILES, MID_STEPS> w;
+                const u32* scales = scales_of(c, layer, (QKV_TILES + GU_TILES) * HIDDEN_STEPS + OUT_TILES * OUT_STEPS);
                 Inputs<MID_STEPS> x;
-                w.fetch(c);
+                w.fetch(c, scales);
                 c.hold(HOLD_PRODUCT);
                 x.gather(c, p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4), turn, count, 8);
                 float* to = sums + side * SUM_SIDE;
-                w.multiply(c, to, x);
+                w.multiply(c, to, x, scales);
                 sync_consumers();
                 give_sums(c, to, 1, epoch, count);
                 c.since = cycles();
@@ -331,8 +348,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             Inputs<HIDDEN_STEPS> x;
             c.hold(HOLD_Y);
             x.gather(c, p.link + WORD_Y, epoch & 1, count, 6);
-            Squares(c, 0, count).finish(c, m.factor, epoch, 6);
-            head(c, m, sums + side * SUM_SIDE, x, p.logits && step + 1 == p.steps ? p.logits : nullptr, epoch, count);
+            Squares(c, 0, count).finish(c, m.factor, 0, count, epoch, 6);
+            head(c, m, sums + side * SUM_SIDE, x, scales_of(c, LAYERS, 0), p.logits && step + 1 == p.steps ? p.logits : nullptr, epoch, count);
         }
         if (worker < count && c.warp == 0) settle_token(c, (u32*)p.out + step * ROWS, epoch);
         ++epoch;

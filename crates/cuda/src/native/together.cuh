@@ -83,6 +83,9 @@ template <int STEPS> __device__ __forceinline__ u32 place(u32 n, u32 k) {
     return STEPS % 2 ? (tile + step) * 32 + lane : (tile + step / 2 * 2) * 32 + lane * 2 + step % 2;
 }
 
+// What follows from a thread's place is found anew in each product: kept, it would take the weights' registers.
+__device__ __forceinline__ void forget(Ctx& c) { asm volatile("" : "+r"(c.tid), "+r"(c.warp), "+r"(c.lane), "+r"(c.group), "+r"(c.member)); }
+
 // This warp's columns of all rows, as fragments of B, of two steps each.
 template <int STEPS> struct Inputs {
     static const int EACH = STEPS % 2 ? 1 : 2;
@@ -132,42 +135,85 @@ template <int STEPS> struct Inputs {
     }
 };
 
-// Sums of squares on their way, two pieces a lane and eight lanes a row, of ROWS / 4 warps.
+// Sums of squares on their way, two pieces a lane and eight lanes a row, of ROWS / 4 warps. Where they come from is found anew: kept,
+// it would take the weights' registers.
 struct Squares {
-    const u64* from;
     uint4 v;
-    bool mine;
+    __device__ __forceinline__ static bool mine(const Ctx& c, u32 count) { return c.warp < ROWS / 4 && c.tid / 8 < count; }
+    __device__ __forceinline__ static const u64* from(const Ctx& c, u32 which) { return c.p.link + WORD_SQUARES + (which * ROWS + c.tid / 8) * PIECES + c.tid % 8 * 2; }
     __device__ __forceinline__ Squares(const Ctx& c, u32 which, u32 count) {
         static_assert(PIECES == 16, "two pieces a lane");
-        mine = c.warp < ROWS / 4 && c.tid / 8 < count;
-        from = c.p.link + WORD_SQUARES + (which * ROWS + c.tid / 8) * PIECES + c.tid % 8 * 2;
         v = make_uint4(0, 0, 0, 0);
-        if (mine) v = get4(from);
+        if (mine(c, count)) v = get4(from(c, which));
     }
     // The factors of the norm, for all rows.
-    __device__ __forceinline__ void finish(Ctx& c, float* factor, u32 epoch, u32 where) {
+    __device__ __forceinline__ void finish(Ctx& c, float* factor, u32 which, u32 count, u32 epoch, u32 where) {
+        forget(c);
         if (c.warp >= ROWS / 4) return;
-        while (c.waiting(!mine || (v.y == epoch && v.w == epoch), where)) if (mine) v = get4(from);
+        const bool own = mine(c, count);
+        while (c.waiting(!own || (v.y == epoch && v.w == epoch), where)) if (own) v = get4(from(c, which));
         float sum = __uint_as_float(v.x) + __uint_as_float(v.z);
 #pragma unroll
         for (int d = 1; d < 8; d *= 2) sum += __shfl_xor_sync(~0u, sum, d);
         // No end to it: nothing of this row is a number.
-        if (mine && c.tid % 8 == 0) factor[c.tid / 8] = sum < 3.4e38f ? rsqrtf(sum * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
+        if (own && c.tid % 8 == 0) factor[c.tid / 8] = sum < 3.4e38f ? rsqrtf(sum * (1.f / HIDDEN) + EPS) * HUGE : __int_as_float(0x7fc00000);
     }
 };
 
-// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers.
+#if INT8
+// Two weights of 8 bits in bf16, which has them all. Each is below 0x43: 128 and its low seven bits, less 128, or 256 where it is negative.
+__device__ __forceinline__ u32 widen(u32 v) {
+    u32 r;
+    asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(v & 0xff7fff7fu), "r"(v & 0xff80ff80u));
+    return r;
+}
+// A fragment of four columns of rows r and r + 8.
+__device__ __forceinline__ uint4 widen(u32 upper, u32 lower) {
+    const u32 OVER = 0x43434343u;
+    return make_uint4(widen(__byte_perm(upper, OVER, 0x4140)), widen(__byte_perm(lower, OVER, 0x4140)), widen(__byte_perm(upper, OVER, 0x4342)), widen(__byte_perm(lower, OVER, 0x4342)));
+}
+#endif
+
+// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers, in bf16. Weights of 8 bits
+// are summed up as such; sums are scaled.
 template <int TILES, int STEPS> struct Weights {
     static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || ALL <= 12 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
+    // int8: scales of rows r and r + 8, one a step where a warp's columns do not lie within 128.
+    static const int SCALES = 8 % STEPS ? STEPS : 1;
+    static const int FEW = NARROW < 2 ? NARROW : 2;
     uint4 w[UNITS ? UNITS : 1];
-    __device__ __forceinline__ void fetch(Ctx& c) {
-        if (HELD) c.fetch<UNITS / 2>(w);
+    u32 scale[(HELD ? HELD : 1) * SCALES];
+    __device__ __forceinline__ void fetch(Ctx& c, const u32* scales) {
+#if INT8
+#pragma unroll
+        for (int t = 0; t < HELD; ++t) load_scales(c, scales, t, scale + t * SCALES);
+#endif
+        if (HELD) {
+            uint4 read[UNITS ? UNITS / PER_UNIT : 1];
+            c.fetch<UNITS / PER_UNIT / 2>(read);
+            widen_all<UNITS>(read, w);
+        }
         c.give_back();
     }
-    // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH]. `after` is called when the weights
-    // are used no more.
-    template <class After> __device__ __forceinline__ static void tile(Ctx& c, float* sums, int at, const uint4* u, const Inputs<STEPS>& x, bool first, After after) {
-        const int TOGETHER = NARROW < 2 ? NARROW : 2;
+    __device__ __forceinline__ static void load_scales(const Ctx& c, const u32* scales, int tile, u32* to) {
+#pragma unroll
+        for (int g = 0; g < SCALES; ++g) to[g] = __ldg(scales + (tile * STEPS + column(c.warp, g, STEPS) / 128) * 8 + (c.lane >> 2));
+    }
+    template <int N> __device__ __forceinline__ static void widen_all(const uint4* from, uint4* to) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+#if INT8
+            const uint4 v = from[i / 2];
+            to[i] = i & 1 ? widen(v.z, v.w) : widen(v.x, v.y);
+#else
+            to[i] = from[i];
+#endif
+        }
+    }
+    // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH], TOGETHER tiles of rows at once. `after`
+    // is called when the weights are used no more.
+    template <int TOGETHER, class After>
+    __device__ __forceinline__ static void tile(Ctx& c, float* sums, int at, const uint4* u, const u32* scale, const Inputs<STEPS>& x, bool first, After after) {
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
         for (int t = 0; t < NARROW; t += TOGETHER) {
@@ -177,34 +223,56 @@ template <int TILES, int STEPS> struct Weights {
 #pragma unroll
                 for (int i = 0; i < TOGETHER; ++i) {
                     const uint4& v = x.b[t + i][s / 2];
-                    mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
+                    if (INT8 && SCALES > 1) {
+                        float sum[4] = {};
+                        mma(sum, u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
+#pragma unroll
+                        for (int j = 0; j < 4; ++j) a[i][j] = fmaf(sum[j], scale_of(scale[s], j), a[i][j]);
+                    } else
+                        mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
                 }
             if (t + TOGETHER == NARROW) after();
             // Where sums have one buffer, others may still read those of the product before.
             if (SIDES == 1 && first && t == 0) sync_consumers();
 #pragma unroll
             for (int i = 0; i < TOGETHER; ++i) {
-                float* row = to + (t + i) * 8 * SUM_PITCH;
-                row[0] = a[i][0] + b[i][0];
-                row[SUM_PITCH] = a[i][1] + b[i][1];
-                row[8] = a[i][2] + b[i][2];
-                row[SUM_PITCH + 8] = a[i][3] + b[i][3];
+                float v[4], *row = to + (t + i) * 8 * SUM_PITCH;
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    v[j] = a[i][j] + b[i][j];
+                    if (INT8 && SCALES == 1) v[j] *= scale_of(scale[0], j);
+                }
+                row[0] = v[0];
+                row[SUM_PITCH] = v[1];
+                row[8] = v[2];
+                row[SUM_PITCH + 8] = v[3];
             }
         }
     }
-    __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x) {
+    // Of sum j of a fragment: the first two are of row r.
+    __device__ __forceinline__ static float scale_of(u32 pair, int j) { return j < 2 ? lo_f(pair) : hi_f(pair); }
+    __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x, const u32* scales) {
         float* sums = side + c.warp * (ROWS * SUM_PITCH);
 #pragma unroll
-        for (int t = 0; t < HELD; ++t) tile(c, sums, t, w + t * STEPS, x, t == 0, []() {});
+        for (int t = 0; t < HELD; ++t) tile<FEW>(c, sums, t, w + t * STEPS, scale + t * SCALES, x, t == 0, []() {});
+        if constexpr (HELD < TILES)
 #pragma unroll 1
-        for (int t = HELD; t < TILES; ++t) stream(c, sums, t, x, t == 0);
+            for (int t = HELD; t < TILES; ++t) {
+                u32 own[SCALES] = {};
+#if INT8
+                load_scales(c, scales, t, own);
+#endif
+                stream(c, sums, t, x, own, t == 0);
+            }
     }
     // A tile whose weights are still in the ring. They are given back after the products, which wait for the loads anyway.
-    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, bool first) {
-        uint4 u[STEPS];
-        c.wait(STEPS / 2);
-        u32 seen = c.load<STEPS / 2>(u);
-        tile(c, sums, t, u, x, first, [&]() { c.release(STEPS / 2, seen); });
+    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, const u32* scale, bool first) {
+        const int N = STEPS / PER_UNIT / 2;
+        uint4 read[2 * N], u[STEPS];
+        c.wait(N);
+        u32 seen = c.load<N>(read);
+        widen_all<STEPS>(read, u);
+        tile<FEW>(c, sums, t, u, scale, x, first, [&]() { c.release(N, seen); });
     }
 };
 

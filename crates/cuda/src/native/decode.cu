@@ -66,7 +66,7 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
     u32 own = 0, landed = 0, landed_slot = me, landed_parity = 0; // own chunks sent and known to have landed
     u32 first = (u32)((u64)HEAD_TILES_ALL * worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (worker + 1) / WORKERS);
     const u8* tape = p.tape + (u64)worker * p.tape_stride;
-    u32 full = saddr(s.full), empty = saddr(s.empty);
+    u32 full = saddr(s.full), empty = saddr(s.empty), stop = saddr(&s.stop), stored = saddr(&s.stored);
     bool going = true, round = false; // whether the ring has been filled once
     auto land = [&]() {
         ++landed;
@@ -78,7 +78,7 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         if (turn == me) {
             while (own - landed >= fly) if (mbar_try(full + landed_slot * 8, landed_parity)) land();
             if (round)
-                while (!mbar_try(empty + slot * 8, parity)) if (s.stop) { going = false; return; };
+                while (!mbar_try(empty + slot * 8, parity)) if (mbar_test(stop, 0)) { going = false; return; };
             ++own;
             mbar_expect(full + slot * 8, bytes);
             send(ring + slot * CHUNK, full + slot * 8);
@@ -97,7 +97,7 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         for (u32 layer = 0; going && layer < LAYERS; ++layer) {
             weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), fly);
             // The last block was written a token ago.
-            while (going && step && s.kv_written < step) if (s.stop) going = false;
+            while (going && step && !mbar_try(stored, (step - 1) & 1)) if (mbar_test(stop, 0)) going = false;
             bool all = blocks <= WHOLE;
             for (u32 b = all ? 0 : member; going && b < blocks; b += all ? 1 : GROUP_SIZE) {
                 const u8* keys = p.kv + kv_block(layer, group, 0, b);
@@ -109,7 +109,7 @@ __device__ void produce(const Params& p, Shared& s, u32 ring, u32 worker, u32 me
         weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
     }
     // What is in flight must land before the block may end.
-    while (!s.stop) {}
+    while (!mbar_try(stop, 0)) {}
     while (landed < own)
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
@@ -176,9 +176,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
     u32 tid = threadIdx.x, worker = blockIdx.x;
     if (worker + 1 == p.fault) return;
     if (tid == 0) {
-        for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), WARPS); }
-        s.stop = 0;
-        s.kv_written = 0;
+        for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), EVERY_LANE ? CONSUMERS : WARPS); }
+        mbar_init(saddr(&s.stop), 1);
+        mbar_init(saddr(&s.stored), 1);
         s.gone = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
             // Every worker's K and V of this token are in the second level cache; the copy engine reads them next.
             __threadfence();
             asm volatile("fence.proxy.async;" ::: "memory");
-            s.kv_written = step + 1;
+            mbar_arrive(saddr(&s.stored));
             if (worker == 0) p.out[step] = token == 0xffffffffu ? -2 : (int)token;
         }
         // Everybody leaves after the same token.
@@ -316,5 +316,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         if (end) break;
     }
     sync_consumers();
-    if (tid == 0) { s.stop = 1; }
+    if (tid == 0) mbar_arrive(saddr(&s.stop));
 }

@@ -49,6 +49,9 @@ typedef unsigned char u8;
 #ifndef HELD_MOST
 #define HELD_MOST (HIDDEN > 1024 ? 8 : 16) // units of weights, of four registers, that wait for a stage's input; more would not leave registers enough
 #endif
+#ifndef EVERY_LANE
+#define EVERY_LANE 0 // for a checker of races, which follows no order that passes from lane to lane: each lane waits for chunks and gives them back
+#endif
 #define HEAD_DIM 128
 #define WORKERS 128
 #define GROUP_SIZE (WORKERS / KV_HEADS) // workers of a KV head, which also share a part of the MLP
@@ -129,9 +132,9 @@ struct Shared {
     Head head;
     float best_v[WARPS];
     u32 best_i[WARPS];
-    volatile u32 stop;
     volatile u32 gone;
-    volatile u32 kv_written; // tokens whose KV every worker has stored
+    u64 stop;   // completed once: nothing is multiplied any more
+    u64 stored; // completed once a token, when every worker has stored its KV
 };
 
 // First column of step `s` of a warp in a matrix of `steps` x 128 columns: blocks of 1024 columns and what remains, each
@@ -149,6 +152,12 @@ __device__ __forceinline__ void mbar_arrive(u32 a) { asm volatile("mbarrier.arri
 __device__ __forceinline__ bool mbar_try(u32 a, u32 parity) {
     u32 ok;
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ok) : "r"(a), "r"(parity) : "memory");
+    return ok;
+}
+// The same without waiting a while for it.
+__device__ __forceinline__ bool mbar_test(u32 a, u32 parity) {
+    u32 ok;
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ok) : "r"(a), "r"(parity) : "memory");
     return ok;
 }
 __device__ __forceinline__ u64 evict_first() { u64 p; asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(p)); return p; }

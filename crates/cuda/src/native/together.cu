@@ -29,7 +29,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
     u32 turn = 0, slot = 0, parity = 1;
     u32 own = 0, landed = 0, landed_slot = me, landed_parity = 0;
     const u8* tape;
-    u32 full = saddr(s.full), empty = saddr(s.empty);
+    u32 full = saddr(s.full), empty = saddr(s.empty), stop = saddr(&s.stop), stored = saddr(&s.stored);
     bool going = true, round = false;
     auto land = [&]() {
         ++landed;
@@ -40,7 +40,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         if (turn == me) {
             while (own - landed >= fly) if (mbar_try(full + landed_slot * 8, landed_parity)) land();
             if (round)
-                while (!mbar_try(empty + slot * 8, parity)) if (s.stop) { going = false; return; };
+                while (!mbar_try(empty + slot * 8, parity)) if (mbar_test(stop, 0)) { going = false; return; };
             ++own;
             mbar_expect(full + slot * 8, CHUNK);
             bulk(ring + slot * CHUNK, from, CHUNK, full + slot * 8, evict_first());
@@ -57,7 +57,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         for (u32 layer = 0; going && layer < LAYERS; ++layer) {
             weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
             // Until the last token's keys and values are stored and the step's spans known.
-            while (going && s.kv_written <= step) if (s.stop) going = false;
+            while (going && !mbar_try(stored, step & 1)) if (mbar_test(stop, 0)) going = false;
             asm volatile("" ::: "memory");
             for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
                 const Row& at = m.rows[m.list[step & 1][k] % ROWS];
@@ -73,7 +73,7 @@ __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 m
         weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
     }
     // What is in flight must land before the block may end.
-    while (!s.stop) {}
+    while (!mbar_try(stop, 0)) {}
     while (landed < own)
         if (mbar_try(full + landed_slot * 8, landed_parity)) land();
 }
@@ -192,9 +192,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
     const u32 count = t.count;
     if (worker + 1 == p.fault) return;
     if (tid == 0) {
-        for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), WARPS); }
-        s.stop = 0;
-        s.kv_written = 0;
+        for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), EVERY_LANE ? CONSUMERS : WARPS); }
+        mbar_init(saddr(&s.stop), 1);
+        mbar_init(saddr(&s.stored), 1);
         s.gone = 0;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
@@ -225,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             list_items(m, c.lane, c.member, step, count);
             __threadfence_block();
             __syncwarp();
-            if (c.lane == 0) s.kv_written = step + 1;
+            if (c.lane == 0) mbar_arrive(saddr(&s.stored));
         }
         if (Adder::warps(c)) {
             Adder adder(c, count);
@@ -359,5 +359,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         if (s.gone) break;
     }
     sync_consumers();
-    if (tid == 0) { s.stop = 1; }
+    if (tid == 0) mbar_arrive(saddr(&s.stop));
 }

@@ -34,6 +34,10 @@ struct Ctx {
     }
     // Waits until the next `count` chunks are in the ring: a lane looks at each.
     __device__ __forceinline__ void wait(u32 count) {
+#if EVERY_LANE
+        for (u32 i = 0; i < count; ++i)
+            while (waiting(mbar_try(saddr(&s.full[slot + i - (slot + i >= SLOTS ? SLOTS : 0)]), phase ^ (slot + i >= SLOTS)), 100)) {}
+#endif
         u32 at = slot + lane, wrapped = at >= SLOTS;
         u32 bar = saddr(&s.full[at - (wrapped ? SLOTS : 0)]);
         while (waiting(lane >= count || mbar_try(bar, phase ^ wrapped), 100)) {}
@@ -46,7 +50,11 @@ struct Ctx {
     __device__ __forceinline__ void release(u32 count, u32 seen) {
         u32 never = seen == 0x7fc1a5a5u & p.fault == 0xffffffffu, by = lane + never * 64, at = slot + by;
         __syncwarp();
+#if EVERY_LANE
+        for (u32 i = never; i < count; ++i) mbar_arrive(saddr(&s.empty[slot + i - (slot + i >= SLOTS ? SLOTS : 0)]));
+#else
         if (by < count) mbar_arrive(saddr(&s.empty[at - (at >= SLOTS ? SLOTS : 0)]));
+#endif
         slot += count;
         if (slot >= SLOTS) { slot -= SLOTS; phase ^= 1; }
     }

@@ -20,11 +20,14 @@ SHAPES = {
     "1.7b": (28, 2048, 16, 6144, False, 22),
     "4b": (36, 2560, 32, 9728, False, 22),
     "8b": (36, 4096, 32, 12288, True, 20),
+    "layer": (1, 1024, 16, 3072, False, 24),
 }
-LAYERS, HIDDEN, HEADS, INTER, UNTIED, SLOTS = SHAPES[os.environ.get("SHAPE", "0.6b")]
-KV_HEADS, HEAD, VOCAB = 8, 128, 151936
+SHAPE = os.environ.get("SHAPE", "0.6b")
+LAYERS, HIDDEN, HEADS, INTER, UNTIED, SLOTS = SHAPES[SHAPE]
+KV_HEADS, HEAD, VOCAB = 8, 128, 4096 if SHAPE == "layer" else 151936
 WORKERS, CHUNK, POSITIONS, WARPS = 128, 8192, 8192, 8
 GROUP, MEMBERS = HEADS // KV_HEADS, WORKERS // KV_HEADS
+DEADLINE_NS = 2_000_000_000
 TIMED = (1, 128, 512, 1024, 4096)
 # Rows of gate and up of a worker, with rows of zeros.
 MID_ROWS = -(-INTER // WORKERS // 8) * 8
@@ -176,7 +179,7 @@ class Session:
         params = Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                         at(self.kv), at(self.link), at(feed), at(out),
                         at(rows) if logits else None, at(self.abort), position, steps, self.epoch, 0,
-                        (ctypes.c_int * 8)(*[-1] * 8), 2_000_000_000)
+                        (ctypes.c_int * 8)(*[-1] * 8), DEADLINE_NS)
         time = launch(self.kernel, WORKERS, WARPS * 32 + 128, self.shared, [params])
         self.epoch = self.epoch + steps * (LAYERS + 1)
         if self.abort[0]:

@@ -73,7 +73,7 @@ class Runner:
         self.abort = torch.zeros(8, dtype=torch.int32, device="cuda")
         self.logits = torch.zeros(r, decode.VOCAB, device="cuda")
 
-    def run(self, sequences, which, positions, tokens, steps, logits=False, deadline=2_000_000_000):
+    def run(self, sequences, which, positions, tokens, steps, logits=False):
         """Ids chosen, [steps][rows], and milliseconds."""
         m, at, count = self.model, lambda t: t.data_ptr(), len(which)
         rows = torch.tensor([[sequences.kv[w].data_ptr(), p] for w, p in zip(which, positions)], dtype=torch.int64, device="cuda")
@@ -85,7 +85,7 @@ class Runner:
             self.logits.fill_(float("nan"))
         p = decode.Params(at(self.tape.tape), self.tape.stride, at(self.tape.scales), self.tape.scale_stride, at(m.embedding), at(m.norms), at(m.head_norms), at(m.rope),
                           None, at(self.link), None, at(out), at(self.logits) if logits else None, at(self.abort),
-                          0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), deadline)
+                          0, steps, 0, 0, (ctypes.c_int * 8)(*[-1] * 8), decode.DEADLINE_NS)
         t = Together(p, at(rows), at(feed), at(self.parts), self.spans, count)
         time = launch(self.build.kernel, WORKERS, WARPS * 32 + 128, self.build.shared, [t])
         if not isinstance(time, float):

@@ -1,0 +1,40 @@
+"""Runs the persistent decoders of crates/cuda on one layer and a few tokens, under compute-sanitizer where it is started so.
+
+    compute-sanitizer --tool memcheck --kernel-name kns=decode --kernel-name kns=together python sanitize.py
+    compute-sanitizer --tool racecheck ... python sanitize.py EVERY_LANE=1
+
+racecheck follows no order that passes from one lane to the others of its warp: EVERY_LANE=1 is the build for it. `INT8=1` is the
+other weights.
+"""
+
+import os
+import sys
+
+os.environ["SHAPE"] = "layer"
+
+import decode
+import together
+from gpu import compiled, function
+
+POSITION, TOKENS = 40, 3
+decode.DEADLINE_NS = 60_000_000_000  # everything is slow
+
+
+def main(defines):
+    int8, model = "INT8=1" in defines, decode.Model()
+    facts = defines + [f"SLOTS={decode.SLOTS}"]
+    cubin = compiled(decode.text(), facts)
+    tape = decode.Tape(model, cubin, int8)
+    kernel = function(cubin, "decode", decode.shared(decode.SLOTS))
+    out, _, _ = decode.Session(model, tape, kernel, decode.SLOTS, True).run(POSITION, TOKENS, [5])
+    print("one sequence:", out.tolist())
+    for rows in (8, 32):
+        build = together.Build(defines + [f"ROWS={rows}"])
+        runner = together.Runner(model, tape, build)
+        sequences = together.Sequences(rows, True, 512)
+        out, _ = runner.run(sequences, list(range(rows)), [POSITION] * rows, [5] * rows, TOKENS)
+        print(f"{rows} sequences:", out.tolist())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -174,24 +174,26 @@ __device__ __forceinline__ uint4 widen(u32 upper, u32 lower) {
 }
 #endif
 
-// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers, in bf16. Weights of 8 bits
-// are summed up as such; sums are scaled.
+// A worker's part of a matrix, TILES x 16 rows and STEPS x 128 columns; some of it waits in registers. Weights of 8 bits wait in bf16
+// if there is room, and are summed up as such; sums are scaled.
 template <int TILES, int STEPS> struct Weights {
     static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || ALL <= 12 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
     // int8: scales of rows r and r + 8, one a step where a warp's columns do not lie within 128.
     static const int SCALES = 8 % STEPS ? STEPS : 1;
     static const int FEW = NARROW < 2 ? NARROW : 2;
-    uint4 w[UNITS ? UNITS : 1];
+    static const int WAITING = INT8 && NARROW > 2 ? UNITS / 2 : UNITS; // 16 bytes a lane
+    uint4 w[WAITING ? WAITING : 1];
     u32 scale[(HELD ? HELD : 1) * SCALES];
     __device__ __forceinline__ void fetch(Ctx& c, const u32* scales) {
 #if INT8
 #pragma unroll
         for (int t = 0; t < HELD; ++t) load_scales(c, scales, t, scale + t * SCALES);
 #endif
-        if (HELD) {
+        if (HELD && WAITING == UNITS / PER_UNIT) c.fetch<UNITS / PER_UNIT / 2>(w);
+        else if (HELD) {
             uint4 read[UNITS ? UNITS / PER_UNIT : 1];
             c.fetch<UNITS / PER_UNIT / 2>(read);
-            widen_all<UNITS>(read, w);
+            widen_some(read, 0, UNITS, w);
         }
         c.give_back();
     }
@@ -199,14 +201,15 @@ template <int TILES, int STEPS> struct Weights {
 #pragma unroll
         for (int g = 0; g < SCALES; ++g) to[g] = __ldg(scales + (tile * STEPS + column(c.warp, g, STEPS) / 128) * 8 + (c.lane >> 2));
     }
-    template <int N> __device__ __forceinline__ static void widen_all(const uint4* from, uint4* to) {
+    // Fragments `first` to `first + count` of what was read.
+    __device__ __forceinline__ static void widen_some(const uint4* from, int first, int count, uint4* to) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
+        for (int i = 0; i < count; ++i) {
 #if INT8
-            const uint4 v = from[i / 2];
-            to[i] = i & 1 ? widen(v.z, v.w) : widen(v.x, v.y);
+            const uint4 v = from[(first + i) / 2];
+            to[i] = (first + i) & 1 ? widen(v.z, v.w) : widen(v.x, v.y);
 #else
-            to[i] = from[i];
+            to[i] = from[first + i];
 #endif
         }
     }
@@ -254,7 +257,15 @@ template <int TILES, int STEPS> struct Weights {
     __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x, const u32* scales) {
         float* sums = side + c.warp * (ROWS * SUM_PITCH);
 #pragma unroll
-        for (int t = 0; t < HELD; ++t) tile<FEW>(c, sums, t, w + t * STEPS, scale + t * SCALES, x, t == 0, []() {});
+        for (int t = 0; t < HELD; ++t) {
+            uint4 u[STEPS];
+            if (WAITING == UNITS)
+#pragma unroll
+                for (int s = 0; s < STEPS; ++s) u[s] = w[t * STEPS + s];
+            else
+                widen_some(w, t * STEPS, STEPS, u);
+            tile<FEW>(c, sums, t, u, scale + t * SCALES, x, t == 0, []() {});
+        }
         if constexpr (HELD < TILES)
 #pragma unroll 1
             for (int t = HELD; t < TILES; ++t) {
@@ -271,7 +282,7 @@ template <int TILES, int STEPS> struct Weights {
         uint4 read[2 * N], u[STEPS];
         c.wait(N);
         u32 seen = c.load<N>(read);
-        widen_all<STEPS>(read, u);
+        widen_some(read, 0, STEPS, u);
         tile<FEW>(c, sums, t, u, scale, x, first, [&]() { c.release(N, seen); });
     }
 };
@@ -324,7 +335,7 @@ struct Adder {
             for (int g = 0; g + d < KV_HEADS; g += 2 * d)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) s[g][i] += s[g + d][i];
-        float4 x = m.residual[c.tid % ADDING];
+        float4 x = mine ? m.residual[c.tid] : make_float4(0.f, 0.f, 0.f, 0.f);
         return make_float4(x.x + s[0][0], x.y + s[0][1], x.z + s[0][2], x.w + s[0][3]);
     }
     // Keeps it, gives it weighed by a norm's weight, and sums of its squares.

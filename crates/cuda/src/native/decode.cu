@@ -180,6 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         mbar_init(saddr(&s.stop), 1);
         mbar_init(saddr(&s.stored), 1);
         s.gone = 0;
+        s.deadline = now_ns() + p.deadline_ns;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
@@ -193,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(const __grid_con
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Ctx c{p, s, saddr(ring), xs + tid / 32 * XS_WORDS, part, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false};
     Stream stream;
     stream.cleared = 0;
     u64* sums = p.link + LINK_SUM + c.member * OUT_ROWS;

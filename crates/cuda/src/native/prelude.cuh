@@ -133,6 +133,7 @@ struct Shared {
     float best_v[WARPS];
     u32 best_i[WARPS];
     volatile u32 gone;
+    u64 deadline; // when waiting is given up
     u64 stop;   // completed once: nothing is multiplied any more
     u64 stored; // completed once a token, when every worker has stored its KV
 };

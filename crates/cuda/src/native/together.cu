@@ -196,6 +196,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         mbar_init(saddr(&s.stop), 1);
         mbar_init(saddr(&s.stored), 1);
         s.gone = 0;
+        s.deadline = now_ns() + p.deadline_ns;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async;" ::: "memory");
     }
@@ -208,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
         return;
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Ctx c{p, s, saddr(ring), nullptr, nullptr, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false, now_ns() + p.deadline_ns};
+    Ctx c{p, s, saddr(ring), nullptr, nullptr, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false};
     // Every product's input is given once a layer, that of QKV once more for the head: what `turn` a word is of.
     u32 epoch = 1, side = 0;
     auto flip = [&]() { if (SIDES == 2) side ^= 1; };

@@ -178,8 +178,8 @@ __device__ __forceinline__ uint4 widen(u32 upper, u32 lower) {
 // if there is room, and are summed up as such; sums are scaled.
 template <int TILES, int STEPS> struct Weights {
     static const int ALL = TILES * STEPS, HELD = ALL <= HELD_MOST || ALL <= 12 ? TILES : HELD_MOST / STEPS, UNITS = HELD * STEPS;
-    // int8: scales of rows r and r + 8, one a step where a warp's columns do not lie within 128.
-    static const int SCALES = 8 % STEPS ? STEPS : 1;
+    // int8: scales of rows r and r + 8, two where a warp's columns do not lie within 128.
+    static const int SCALES = 8 % STEPS ? 2 : 1;
     static const int FEW = NARROW < 2 ? NARROW : 2;
     static const int WAITING = INT8 && NARROW > 2 ? UNITS / 2 : UNITS; // 16 bytes a lane
     uint4 w[WAITING ? WAITING : 1];
@@ -199,8 +199,10 @@ template <int TILES, int STEPS> struct Weights {
     }
     __device__ __forceinline__ static void load_scales(const Ctx& c, const u32* scales, int tile, u32* to) {
 #pragma unroll
-        for (int g = 0; g < SCALES; ++g) to[g] = __ldg(scales + (tile * STEPS + column(c.warp, g, STEPS) / 128) * 8 + (c.lane >> 2));
+        for (int g = 0; g < SCALES; ++g) to[g] = __ldg(scales + (tile * STEPS + block(c, g * (STEPS - 1))) * 8 + (c.lane >> 2));
     }
+    // Of 128 columns, that of a step.
+    __device__ __forceinline__ static u32 block(const Ctx& c, int step) { return column(c.warp, step, STEPS) / 128; }
     // Fragments `first` to `first + count` of what was read.
     __device__ __forceinline__ static void widen_some(const uint4* from, int first, int count, uint4* to) {
 #pragma unroll
@@ -228,9 +230,10 @@ template <int TILES, int STEPS> struct Weights {
                     const uint4& v = x.b[t + i][s / 2];
                     if (INT8 && SCALES > 1) {
                         float sum[4] = {};
+                        u32 pair = s == 0 || (s + 1 < STEPS && block(c, s) == block(c, 0)) ? scale[0] : scale[SCALES - 1];
                         mma(sum, u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
 #pragma unroll
-                        for (int j = 0; j < 4; ++j) a[i][j] = fmaf(sum[j], scale_of(scale[s], j), a[i][j]);
+                        for (int j = 0; j < 4; ++j) a[i][j] = fmaf(sum[j], scale_of(pair, j), a[i][j]);
                     } else
                         mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
                 }

@@ -17,12 +17,11 @@ struct Ctx {
     u32 tries;
     u32 owed, seen; // chunks that are in registers and not yet given back, and what was seen of them
     bool gone; // somebody gave up: nothing is waited for any more
-    u64 deadline;
     // A warp waits as one. Every wait counts its tries; now and then it looks at the clock and at the word by which others
     // give up.
     __device__ __forceinline__ bool waiting(bool ready, u32 where) {
         if (__all_sync(~0u, ready) || gone) return false;
-        if ((++tries & 0xfff) == 0) gone = __any_sync(~0u, give_up(p.abort_word, deadline, where, worker, tid, slot));
+        if ((++tries & 0xfff) == 0) gone = __any_sync(~0u, give_up(p.abort_word, s.deadline, where, worker, tid, slot));
         return !gone;
     }
     // No answer can be there sooner, and every look of all workers takes room from the weights and from the answers.

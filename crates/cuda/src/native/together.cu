@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
     if (tid == 0) {
         for (int i = 0; i < SLOTS; ++i) { mbar_init(saddr(&s.full[i]), 1); mbar_init(saddr(&s.empty[i]), EVERY_LANE ? CONSUMERS : WARPS); }
         mbar_init(saddr(&s.stop), 1);
-        mbar_init(saddr(&s.stored), 1);
+        mbar_init(saddr(&s.stored), EVERY_LANE ? 32 : 1);
         s.gone = 0;
         s.deadline = now_ns() + p.deadline_ns;
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -226,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             list_items(m, c.lane, c.member, step, count);
             __threadfence_block();
             __syncwarp();
-            if (c.lane == 0) mbar_arrive(saddr(&s.stored));
+            if (EVERY_LANE || c.lane == 0) mbar_arrive(saddr(&s.stored));
         }
         if (Adder::warps(c)) {
             Adder adder(c, count);

@@ -18,14 +18,15 @@ use crate::flags::OutputFlags;
 ///
 /// Of the processor the read bandwidth and multiply-add rate, with the instructions and the number of threads that the CPU
 /// device uses: a few seconds of full load. Of a GPU the read bandwidth of its memory, f32 multiply-adds and products of bf16,
-/// with every trial: less than a second of load, and compiling the first time. What else runs on the machine shows in them.
+/// with every trial: less than a second of load, and compiling the first time. Others are refused. What else runs on the machine
+/// shows in them.
 #[derive(Args, Debug)]
 pub(super) struct CeilingsArgs {
-    /// Device: cpu, cuda, cuda:N, or auto, which is an NVIDIA GPU where there is one
+    /// Device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other device is used in its place
     #[arg(long, value_name = "DEVICE", default_value_t = DeviceRequest::Cpu)]
     device: DeviceRequest,
 
-    /// Worker threads of the processor [default: one for each core]
+    /// Worker threads [default: one for each core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
     threads: Option<u16>,
 

@@ -53,7 +53,8 @@ fn drawing(roof: &Roof, phases: &[Phase]) -> String {
         svg.text("faint", "end", [74.0, y.at(tick) + 4.0], &label(tick / unit));
     }
     svg.text("faint", "end", [860.0, 394.0], "operations for a byte");
-    svg.text("faint", "start", [6.0, 14.0], &format!("{prefix}FLOP/s"));
+    let of = roof.gpu.as_ref().map_or(String::new(), |gpu| format!(" of {gpu}"));
+    svg.text("faint", "start", [6.0, 14.0], &format!("{prefix}FLOP/s{of}"));
     let slope = |at: f64| [x.at(at), y.at((read * at).min(most))];
     svg.stroke("currentColor", 1.5, slope((low / read).max(left)), slope(ridge));
     svg.stroke("currentColor", 1.5, slope(ridge), slope(right));
@@ -64,7 +65,7 @@ fn drawing(roof: &Roof, phases: &[Phase]) -> String {
     svg.text("faint", "end", [854.0, y.at(most) - 6.0], &format!("{}, {level}", roof.products));
     let middle = (left.max(low / read) * ridge).sqrt();
     let reading = match &roof.gpu {
-        Some(gpu) => format!("read of {gpu}, {}", per_second(read, "B/s")),
+        Some(_) => format!("read, {}", per_second(read, "B/s")),
         None => format!("read, {:.1} GB/s", read / 1e9),
     };
     let beside = [x.at(middle) - 8.0, y.at(read * middle) - 4.0];

@@ -10,7 +10,7 @@
 use tilewright_model::Code;
 use tilewright_nvrtc::Compiler;
 
-use super::work::{Kernel, Matrix, number, word_sums};
+use super::work::{Kernel, Matrix, NAMES, number, word_sums};
 use super::*;
 
 /// Elements of a tile of B as bf16 has them: the number itself, for eight bits are enough.
@@ -102,6 +102,16 @@ fn what_is_read_is_far_more_than_the_cache_holds_or_refused() {
 #[test]
 fn a_trial_has_laps_enough_and_never_none() {
     assert_eq!([laps(1e6), laps(3e6), laps(1e9), laps(0.0)], [10, 4, 1, 10_000]);
+}
+
+#[test]
+fn the_kernels_have_the_numbers_that_their_work_is_counted_by() {
+    let text = text::ceilings(true);
+    for (name, value) in NAMES {
+        let line = text.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
+        let got = line.unwrap_or_else(|| panic!("no {name}")).split_whitespace().next();
+        assert_eq!(got.map(|got| got.trim_end_matches('u')), Some(value.to_string().as_str()), "{name}");
+    }
 }
 
 #[test]

@@ -18,6 +18,19 @@ const MMA_TILE: u64 = 8 * 16;
 /// Shared memory of a block: three matrices, and what it takes to begin at a multiple of 1,024 bytes.
 const WGMMA_SHARED: u64 = (2 * WGMMA_ROWS + WGMMA_COLUMNS) * WGMMA_DEPTH * 2 + 1024;
 
+/// What the kernels call these numbers.
+#[cfg(test)]
+pub(super) const NAMES: [(&str, u64); 8] = [
+    ("FACTOR", FACTOR as u64),
+    ("F32_CHAINS", F32_CHAINS),
+    ("F32_ROUNDS", F32_ROUNDS),
+    ("MMA_TILES", MMA_TILES),
+    ("MMA_ROUNDS", MMA_ROUNDS),
+    ("WGMMA_COLUMNS", WGMMA_COLUMNS),
+    ("WGMMA_DEPTH", WGMMA_DEPTH),
+    ("WGMMA_ROUNDS", WGMMA_ROUNDS),
+];
+
 /// The instruction that multiplies bf16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matrix {

@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
 [ $# -gt 0 ] || set -- end-to-end fixed-context batch prefill long-document usual long-document-peer
 
-common=(-m "$model" --device "$device" --weights bf16 --no-ceilings --name "$name" --work "$work")
+common=(-m "$model" --device "$device" --weights bf16 --name "$name" --work "$work")
 peer=(--compare "transformers=$python")
 # Our own float64 forward runs on the processor: short runs only.
 torch=(--reference "torch=$python")

@@ -19,7 +19,7 @@ pub struct Kernels {
 }
 
 /// Options that every text of this crate's own is compiled with.
-fn options(arch: &str) -> Vec<String> {
+pub(crate) fn options(arch: &str) -> Vec<String> {
     vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_owned(), "-default-device".to_owned()]
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUevent_flags};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream};
 use cudarc::nvrtc::Ptx;
 use tilewright_model::Refusal;
@@ -45,6 +46,14 @@ impl Device {
         let what = format!("{bytes} bytes on the GPU");
         let mut slice = allocate(&self.stream, bytes).map_err(|e| failed(&what, e))?;
         self.stream.memset_zeros(&mut slice).map_err(|e| failed(&what, e))?;
+        let address = address(&self.stream, &slice);
+        Ok(Buffer { slice, address })
+    }
+
+    /// `bytes` bytes that are written before they are read.
+    pub(crate) fn uninitialised(&self, bytes: usize) -> Result<Buffer, Refusal> {
+        let slice =
+            allocate(&self.stream, bytes).map_err(|e| failed(&format!("{bytes} bytes on the GPU"), e))?;
         let address = address(&self.stream, &slice);
         Ok(Buffer { slice, address })
     }
@@ -97,6 +106,22 @@ impl Device {
     pub(crate) fn free(&self) -> Result<u64, Refusal> {
         let (free, _) = self.context.mem_get_info().map_err(|e| failed("the GPU's memory", e))?;
         Ok(free as u64)
+    }
+
+    /// Bytes of the cache that all multiprocessors share.
+    pub(crate) fn cache_bytes(&self) -> Result<u64, Refusal> {
+        let bytes = self.context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+        Ok(u64::from(bytes.map_err(|e| failed("the GPU's facts", e))?.unsigned_abs()))
+    }
+
+    /// Nanoseconds, by the GPU's clock, of what `body` asks for.
+    pub(crate) fn timed(&self, body: impl FnOnce() -> Result<(), Refusal>) -> Result<f64, Refusal> {
+        let failed = |e| failed("timing a kernel", e);
+        let mark = || self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(failed);
+        let start = mark()?;
+        body()?;
+        let milliseconds = start.elapsed_ms(&mark()?).map_err(failed)?;
+        Ok(f64::from(milliseconds) * 1e6)
     }
 
     /// Waits until everything asked for is done.

@@ -14,6 +14,7 @@
 mod batch;
 mod blocks;
 mod cache;
+mod ceilings;
 mod compile;
 mod decoder;
 mod device;
@@ -41,6 +42,7 @@ pub mod text;
 mod together;
 mod weights;
 
+pub use ceilings::{Ceiling, Ceilings, CeilingsProbe};
 pub use compile::{Kernels, compile};
 pub use gpu::{Gpu, count, find};
 pub use language::{LanguageGpu, LanguageKernel};

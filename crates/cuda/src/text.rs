@@ -23,6 +23,8 @@ const TOGETHER_LAYOUT: &str = include_str!("native/together.cuh");
 const MATES: &str = include_str!("native/mates.cuh");
 const TOGETHER: &str = include_str!("native/together.cu");
 const DECODE: &str = include_str!("native/decode.cu");
+const CEILINGS: &str = include_str!("native/ceilings.cu");
+const CEILINGS_HOPPER: &str = include_str!("native/ceilings_hopper.cu");
 
 /// What the bytes of a page of the KV cache are a multiple of, where the GPU says so ([`Gpu::granularity`](crate::Gpu)).
 pub type Granularity = Option<u64>;
@@ -118,4 +120,9 @@ pub fn hopper(config: &Config, granularity: Granularity) -> String {
         config.norm_eps,
     );
     [constants.as_str(), KV, HOPPER, PREFILL, BROAD, FLASH, BATCH].concat()
+}
+
+/// The kernels that measure what a GPU can do at most, with Hopper's matrix units or without.
+pub fn ceilings(wgmma: bool) -> String {
+    if wgmma { [HOPPER, CEILINGS, CEILINGS_HOPPER].concat() } else { CEILINGS.to_owned() }
 }

@@ -4,6 +4,7 @@
 //! consistent: times do not overlap and lie within the driver's clock, every run gave the ids that were checked against
 //! the reference, hashes before and after are the same, and the seal fits the text.
 
+mod ceilings;
 mod checks;
 mod facts;
 #[cfg(test)]
@@ -88,6 +89,7 @@ pub fn audit(report: &Report) -> Result<(), Refusal> {
         Outcome::Passed(passed) => {
             checks::audit(report, &mut faults);
             trials::audit(report, passed, &mut faults);
+            ceilings::audit(report, passed, &mut faults);
         }
         Outcome::Failed(failure) => {
             let known = report.workload(&failure.workload).is_some();

@@ -18,8 +18,9 @@ use crate::oracle::{self, Oracle, Remote};
 use crate::peer::Peer;
 use crate::probe::Limits;
 use crate::report::{
-    Absent, Arm, Ceilings, Check, Clocks, Failure, Fingerprints, Machine, Measured, Method, ModelFacts,
-    Outcome, Part, Passed, Precision, Report, SCHEMA, Selection, Software, Trial, Workload, round_order,
+    Absent, Arm, Ceilings, Check, Clocks, DeviceCeilings, Failure, Fingerprints, Machine, Measured, Method,
+    ModelFacts, Outcome, Part, Passed, Precision, Report, SCHEMA, Selection, Software, Trial, Workload,
+    round_order,
 };
 use crate::stats::{RESAMPLES, SEED};
 use crate::{audit, select, validate};
@@ -31,6 +32,9 @@ pub const CONTROL: &str = "tilewright again";
 
 /// Makes the model resident with a prefill chunk of so many rows.
 pub type Open<'a> = dyn FnMut(usize) -> Result<Box<dyn Resident>, Refusal> + 'a;
+
+/// Measures what the device can do at most.
+pub type Measure<'a> = dyn FnMut() -> Result<DeviceCeilings, Refusal> + 'a;
 
 /// What is measured.
 pub struct Subject<'a> {
@@ -48,6 +52,8 @@ pub struct Subject<'a> {
     pub reference: Option<Remote>,
     /// Makes it resident.
     pub open: &'a mut Open<'a>,
+    /// Measures the GPU that it runs on, where that is known how.
+    pub ceilings: Option<&'a mut Measure<'a>>,
 }
 
 /// How it is measured.
@@ -61,7 +67,7 @@ pub struct Settings {
     pub warmups: usize,
     /// Time before each run in which nothing runs, so that threads which wait by spinning have gone to sleep.
     pub pause: Duration,
-    /// Whether the machine's limits are measured before and after.
+    /// Whether the limits of the processor, or of the GPU, are measured before and after.
     pub ceilings: bool,
     /// What the numbers are not.
     pub remarks: Vec<String>,
@@ -254,9 +260,15 @@ impl Running<'_, '_> {
     ) -> Result<Outcome, Refusal> {
         let before = load();
         let cool = self.clocks();
-        let mut passed =
-            Passed { load: None, clocks: None, ceilings: Vec::new(), measured: Vec::new(), selection: None };
-        passed.ceilings.extend(self.ceilings());
+        let mut passed = Passed {
+            load: None,
+            clocks: None,
+            ceilings: Vec::new(),
+            device_ceilings: Vec::new(),
+            measured: Vec::new(),
+            selection: None,
+        };
+        self.ceilings(subject, &mut passed)?;
         let names: Vec<String> = phases.first.iter().map(|workload| workload.name.clone()).collect();
         if let Some(failure) = self.phase(subject, reference, phases.first, &mut passed)? {
             return Ok(Outcome::Failed(failure));
@@ -271,7 +283,17 @@ impl Running<'_, '_> {
         }
         // The load has just ended: what it made of the clocks shows.
         passed.clocks = Some([cool, self.clocks()]);
-        passed.ceilings.extend(self.ceilings());
+        // What was measured stands without them, and the GPU's memory is wanted for them.
+        self.ours = None;
+        self.peers.clear();
+        if let Err(refusal) = self.ceilings(subject, &mut passed) {
+            let what =
+                refusal.findings().first().map_or(String::new(), |finding| format!(": {}", finding.what));
+            self.report.method.remarks.push(format!(
+                "Ceilings could not be measured again afterwards, {}{what}.",
+                refusal.code().name()
+            ));
+        }
         passed.load = before.zip(load()).map(|(before, after)| [before, after]);
         if Passed::busy(passed.load, self.report.machine.cores) {
             for (measured, workload) in passed.measured.iter_mut().zip(&self.report.workloads) {
@@ -286,14 +308,26 @@ impl Running<'_, '_> {
         Clocks::look(&self.report.method.device)
     }
 
-    fn ceilings(&mut self) -> Option<Ceilings> {
-        // They are the processor's; against them nothing can be held that a GPU does.
-        if !self.settings.ceilings || self.report.machine.gpu.is_some() {
-            return None;
+    /// Measures the device that runs the model, where asked to: against the processor's limits nothing can be held that a
+    /// GPU does.
+    fn ceilings(&mut self, subject: &mut Subject<'_>, passed: &mut Passed) -> Result<(), Refusal> {
+        if !self.settings.ceilings {
+            return Ok(());
         }
-        (self.progress)(Progress { what: "ceilings", workload: "", done: 0, total: 1 });
-        let Limits { read, fma } = Limits::measure(Isa::detect(), self.report.method.threads);
-        Some(Ceilings { read, fma })
+        let tell = Progress { what: "ceilings", workload: "", done: 0, total: 1 };
+        match (&self.report.machine.gpu, &mut subject.ceilings) {
+            (None, _) => {
+                (self.progress)(tell);
+                let Limits { read, fma } = Limits::measure(Isa::detect(), self.report.method.threads);
+                passed.ceilings.push(Ceilings { read, fma });
+            }
+            (Some(_), Some(measure)) => {
+                (self.progress)(tell);
+                passed.device_ceilings.push(measure()?);
+            }
+            (Some(_), None) => {}
+        }
+        Ok(())
     }
 
     /// The gate for all of `workloads`, then their times.

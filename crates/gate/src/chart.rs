@@ -110,8 +110,8 @@ fn times(page: &mut String, report: &Report, passed: &Passed) {
         section(page, "Ratios", RATIOS, &ratios::draw(passed));
     }
     section(page, "Times", TIMES, &times::draw(report, passed));
-    if let Some(drawing) = roofline::draw(report, passed) {
-        section(page, "Roofline", ROOFLINE, &drawing);
+    if let Some((note, drawing)) = roofline::draw(report, passed) {
+        section(page, "Roofline", note, &drawing);
     }
     for (title, note, drawing) in cost::draw(report, passed) {
         section(page, title, note, &drawing);
@@ -120,6 +120,7 @@ fn times(page: &mut String, report: &Report, passed: &Passed) {
     for measured in &passed.measured {
         trials(page, &report.arms, measured);
     }
+    ceilings(page, passed);
     for [before, after] in passed.load.iter() {
         let _ = writeln!(
             page,
@@ -128,6 +129,30 @@ fn times(page: &mut String, report: &Report, passed: &Passed) {
     }
     if let Some([before, after]) = passed.clocks {
         let _ = writeln!(page, "<p>Clocks: {} before, {} after.</p>", clocks(before), clocks(after));
+    }
+}
+
+/// Every trial of a GPU's ceilings.
+fn ceilings(page: &mut String, passed: &Passed) {
+    for (index, ceilings) in passed.device_ceilings.iter().enumerate() {
+        let when = if index == 0 { "before" } else { "after" };
+        let of = format!("ceilings of {}, {}, {when}", ceilings.device, ceilings.name);
+        let _ = writeln!(
+            page,
+            "<details><summary>{}</summary>\n<table>\n<tr><th>what</th><th>median</th><th>every trial</th></tr>",
+            escape(&of)
+        );
+        for (name, unit, rate) in ceilings.rates() {
+            let times: Vec<String> = rate.times_ns.iter().map(|ns| table::time(*ns)).collect();
+            let _ = writeln!(
+                page,
+                "<tr><th>{}</th><td>{}</td><td>{}</td></tr>",
+                escape(&name),
+                rate.describe(unit),
+                times.join(", ")
+            );
+        }
+        page.push_str("</table></details>\n");
     }
 }
 
@@ -145,10 +170,6 @@ const RATIOS: &str = "The other engine's time over ours, pair by pair (small dot
     thin, the ratio of the two medians with its own. Right of 1 we are faster. The band is the noise: how far two runs of the same engine lie apart.";
 const TIMES: &str =
     "Each dot is a trial; none is left out. The tall mark is the median, the bar its 95 % interval.";
-const ROOFLINE: &str = "Ours at the median. The lines are the read bandwidth and multiply-add rate measured before or after, the \
-    higher of each; bytes are the weights once for each pass over them, and the keys and values read. Caches can carry \
-    small models past the slope, and integer products past the level of f32.";
-
 fn section(page: &mut String, title: &str, note: &str, drawing: &str) {
     let _ = writeln!(page, "<h2>{title}</h2>\n<p>{note}</p>\n{drawing}");
 }

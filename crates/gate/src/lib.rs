@@ -17,6 +17,7 @@ mod precision;
 pub mod probe;
 pub mod programs;
 pub mod report;
+mod roof;
 pub mod seeded;
 pub mod select;
 pub mod stats;

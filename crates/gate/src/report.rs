@@ -4,6 +4,7 @@
 //! fields it does not know, so that nothing can be slipped in either. [`audit`](mod@crate::audit) computes everything again.
 
 mod check;
+mod device;
 mod facts;
 mod measured;
 mod work;
@@ -18,6 +19,8 @@ use tilewright_model::{Code, Refusal};
 
 pub use check::{CacheCheck, Check, Compared, OtherReference, PeerCheck};
 pub(crate) use check::{greatest, rms};
+pub use device::{DeviceCeilings, Products, Rate};
+pub(crate) use device::{F32, per_second};
 pub use facts::{
     Absent, Arm, Ceilings, Clocks, Fingerprints, Gpu, Machine, Method, ModelFacts, Part, Precision, Software,
 };
@@ -90,8 +93,11 @@ pub struct Passed {
     /// Clocks and temperature before anything was run, and right after the last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<[Clocks; 2]>,
-    /// Limits of the machine, measured before and after.
+    /// Limits of the processor, measured before and after, where it ran the model.
     pub ceilings: Vec<Ceilings>,
+    /// The same of the GPU that ran it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_ceilings: Vec<DeviceCeilings>,
     /// One for each workload, in order.
     pub measured: Vec<Measured>,
     /// How the prefill chunk was chosen, where it was.

@@ -1,12 +1,14 @@
 //! A small model, a run of the benchmark over it, and a device that can be made wrong.
 
-use tilewright_backend::{Cancel, DeviceKind, Greedy, LogitSink, Plan, Resident, Sequence, Step, greedy};
+use tilewright_backend::{
+    Cancel, DeviceKind, Greedy, Kernels, LogitSink, Plan, Resident, Sequence, Step, greedy,
+};
 use tilewright_cpu::CpuOptions;
 use tilewright_model::{Checkpoint, Config, Family, Refusal, WeightFormat};
 
-use crate::bench::{Phases, Settings, Subject, run};
+use crate::bench::{Measure, Phases, Settings, Subject, run};
 use crate::programs::by_turns;
-use crate::report::{Report, Workload};
+use crate::report::{DeviceCeilings, Products, Rate, Report, Workload};
 use crate::seeded::{small, write};
 
 /// A checkpoint of two layers, in a folder that lives as long as it.
@@ -53,6 +55,17 @@ impl Small {
         phases: Phases<'_>,
         change: impl Fn(&mut Plan),
     ) -> Result<Report, Refusal> {
+        self.report_measured((weights, fault), phases, change, &mut || Ok(recorded()))
+    }
+
+    /// The same with ceilings by `measure`.
+    pub(crate) fn report_measured(
+        &self,
+        (weights, fault): (WeightFormat, Option<Fault>),
+        phases: Phases<'_>,
+        change: impl Fn(&mut Plan),
+        measure: &mut Measure<'_>,
+    ) -> Result<Report, Refusal> {
         let mut plan = self.open(weights, 32).plan().clone();
         change(&mut plan);
         let mut open = |chunk| {
@@ -67,7 +80,7 @@ impl Small {
             trials: 3,
             warmups: 1,
             pause: std::time::Duration::ZERO,
-            // Of a GPU none are taken.
+            // The processor's take seconds.
             ceilings: plan.device != DeviceKind::Cpu,
             remarks: Vec::new(),
         };
@@ -76,11 +89,37 @@ impl Small {
             checkpoint: &self.checkpoint,
             folder: Some(self.folder.path()),
             plan,
-            reason: "asked for".to_owned(),
+            reason: format!("asked for: {GPU}"),
             reference: None,
             open: &mut open,
+            ceilings: Some(measure),
         };
         run(subject, Vec::new(), Vec::new(), &settings, phases, &mut |_| ())
+    }
+}
+
+/// The GPU of a plan that says it ran on one.
+pub(crate) const GPU: &str = "NVIDIA of a test";
+
+/// Ceilings of it, in numbers that a file gives back as they are.
+pub(crate) fn recorded() -> DeviceCeilings {
+    DeviceCeilings {
+        device: "cuda:0".to_owned(),
+        name: GPU.to_owned(),
+        read: Rate::new(40_000_000_000, vec![10e6, 8e6, 12.5e6]),
+        f32: Rate::new(600_000_000_000, vec![10e6, 12e6, 8e6]),
+        bf16: Some(Products {
+            instruction: "wgmma".to_owned(),
+            rate: Rate::new(8_000_000_000_000, vec![12.5e6, 10e6, 10e6]),
+        }),
+    }
+}
+
+/// A plan says that it ran on that GPU, with kernels that take activations in bf16 or in f32.
+pub(crate) fn on_gpu(hopper: bool) -> impl Fn(&mut Plan) {
+    move |plan| {
+        plan.device = DeviceKind::Cuda(0);
+        plan.kernels = Kernels::Cuda { arch: "sm_90a".to_owned(), hopper, persistent: false, overlap: false };
     }
 }
 

@@ -8,9 +8,9 @@ use super::*;
 use crate::bench::Phases;
 use crate::programs::synthetic;
 use crate::report::{
-    Arm, Ceilings, Failure, Gpu, Measured, Metric, Part, Passed, Trial, Verdict, round_order,
+    Arm, Ceilings, Failure, Gpu, Measured, Metric, Part, Passed, Rate, Trial, Verdict, round_order,
 };
-use crate::testing::{Small, workload, workloads};
+use crate::testing::{Small, on_gpu, recorded, workload, workloads};
 
 fn report() -> Report {
     Small::new().report(WeightFormat::Bf16, None, workloads()).unwrap()
@@ -153,6 +153,9 @@ const CHANGES: &[Change] = &[
         r.machine.gpu = Some(Gpu { name: "some".to_owned(), driver: None });
         passed(r).ceilings.push(Ceilings { read: 1.0, fma: 1.0 });
     }),
+    ("ceilings of a GPU beside the processor", "beside times of cpu, no GPU", |r| {
+        passed(r).device_ceilings.push(recorded());
+    }),
     ("a failure that is none", "nothing that failed", |r| fail(r, "gate")),
     ("a failure in time of what was not compared", "checks are missing", |r| {
         fail(r, "timing");
@@ -262,6 +265,76 @@ fn a_chunk_that_was_chosen_otherwise_is_caught() {
         let said = said(&altered.sealed().unwrap());
         assert!(said.contains(said_to_be), "{what}: said {said:?}");
     }
+}
+
+#[test]
+fn ceilings_of_a_gpu_that_do_not_follow_from_their_trials_are_caught() {
+    let report = Small::new().report_as(WeightFormat::Bf16, None, workloads(), on_gpu(true)).unwrap();
+    audit(&report).unwrap();
+    let changes: &[Change] = &[
+        ("a median", "read does not follow from its trials", |r| {
+            passed(r).device_ceilings[1].read.median *= 1.001;
+        }),
+        ("the least", "f32 multiply-add does not follow from its trials", |r| {
+            passed(r).device_ceilings[0].f32.least *= 0.9;
+        }),
+        ("the most", "products by wgmma with sums in f32 does not follow from its trials", |r| {
+            passed(r).device_ceilings[0].bf16.as_mut().unwrap().rate.most *= 1.1;
+        }),
+        ("a trial's time", "read does not follow", |r| passed(r).device_ceilings[0].read.times_ns[0] /= 2.0),
+        ("a trial left out", "read does not follow", |r| {
+            passed(r).device_ceilings[0].read.times_ns.pop();
+        }),
+        ("trials left out, and the rest made to fit", "read does not follow", |r| {
+            let read = &mut passed(r).device_ceilings[0].read;
+            *read = Rate::new(read.work, read.times_ns[..2].to_vec());
+        }),
+        ("the work of a trial", "read does not follow", |r| passed(r).device_ceilings[0].read.work += 1),
+        ("another GPU", "beside times of cuda:0", |r| {
+            passed(r).device_ceilings[0].name = "another".to_owned();
+        }),
+        ("another device", "ceilings of cuda:1", |r| {
+            passed(r).device_ceilings[1].device = "cuda:1".to_owned();
+        }),
+        ("one more", "measured 3 times", |r| passed(r).device_ceilings.push(recorded())),
+        ("products by nothing", "products by no instruction", |r| {
+            for ceilings in &mut passed(r).device_ceilings {
+                ceilings.bf16.as_mut().unwrap().instruction.clear();
+            }
+        }),
+        ("products left out once", "of other products", |r| passed(r).device_ceilings[1].bf16 = None),
+    ];
+    for (what, said_to_be, change) in changes {
+        let mut altered = report.clone();
+        change(&mut altered);
+        let said = said(&altered.sealed().unwrap());
+        assert!(said.contains(said_to_be), "{what}: said {said:?}, not {said_to_be:?}");
+    }
+}
+
+/// After an hour of runs another program may hold the memory that ceilings are measured in.
+#[test]
+fn ceilings_that_fail_afterwards_leave_the_times_and_before_them_no_work() {
+    let small = Small::new();
+    let failing = |from: usize| {
+        let mut calls = 0;
+        move || {
+            calls += 1;
+            if calls < from {
+                return Ok(recorded());
+            }
+            Err(Refusal::new(Code::OutOfMemory, "memory of the GPU", "some", "none"))
+        }
+    };
+    let report = |from| {
+        let how = (WeightFormat::F32, None);
+        small.report_measured(how, workloads(), on_gpu(false), &mut failing(from))
+    };
+    let later = report(2).unwrap();
+    assert_eq!(later.passed().unwrap().device_ceilings.len(), 1);
+    let said = later.method.remarks.last().unwrap();
+    assert!(said.contains("afterwards, out_of_memory: memory of the GPU"), "{said}");
+    assert_eq!(report(1).unwrap_err().code(), Code::OutOfMemory);
 }
 
 /// A time cannot be slipped into the report of a failure, nor any field that the schema does not have.

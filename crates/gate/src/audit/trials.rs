@@ -22,14 +22,6 @@ pub(super) fn audit(report: &Report, passed: &Passed, faults: &mut Vec<String>) 
             Measured::new(workload, &report.arms, measured.warmups.clone(), measured.trials.clone(), busy);
         faults.extend(measured.differences(&again));
     }
-    if report.machine.gpu.is_some() && !passed.ceilings.is_empty() {
-        faults.push("ceilings of the processor beside times of a GPU".to_owned());
-    }
-    for ceilings in &passed.ceilings {
-        if !(ceilings.read > 0.0 && ceilings.fma > 0.0) {
-            faults.push("a ceiling is not positive".to_owned());
-        }
-    }
     selection(report, passed, faults);
 }
 

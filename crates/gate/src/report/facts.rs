@@ -228,7 +228,7 @@ pub struct Clocks {
     pub gpu_celsius: Option<f64>,
 }
 
-/// Limits of the machine.
+/// Limits of the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceilings {

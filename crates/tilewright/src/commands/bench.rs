@@ -1,6 +1,7 @@
 //! `bench`: the gate first, then times, then a report that audits itself.
 
 mod ceilings;
+mod device;
 mod flags;
 mod kernels;
 mod run;

@@ -87,6 +87,27 @@ fn lengths_that_cannot_be_measured_are_refused() {
     tilewright(&["bench", "--weights", "int8", "end-to-end"]).expect_code(2);
 }
 
+#[test]
+fn ceilings_of_a_device_that_has_none_or_is_not_there_are_refused_by_name() {
+    for (flags, code, said) in [
+        (&["--device", "metal"][..], "device_option_invalid", "cpu, cuda, cuda:N"),
+        (&["--device", "shim"], "device_option_invalid", "cpu, cuda, cuda:N"),
+        (&["--device", "cuda", "-t", "2"], "device_option_invalid", "none with a GPU"),
+    ] {
+        let refusal = tilewright(&[&["bench", "ceilings", "--json"], flags].concat()).refusal();
+        assert_eq!(refusal["code"], code, "{flags:?}: {refusal}");
+        assert!(refusal["findings"].to_string().contains(said), "{flags:?}: {refusal}");
+    }
+    // No machine has so many, and no other device is measured in its place.
+    let refusal = tilewright(&["bench", "ceilings", "--device", "cuda:4096", "--json"]).refusal();
+    let code = refusal["code"].as_str().unwrap();
+    assert!(
+        ["device_unavailable", "cuda_driver_missing", "cuda_driver_too_old"].contains(&code),
+        "{refusal}"
+    );
+    tilewright(&["bench", "ceilings", "--device", "gpu"]).expect_code(2);
+}
+
 /// A report that could not be written after all the work is refused before it.
 #[test]
 fn a_place_for_a_report_that_cannot_be_is_refused_before_any_work() {

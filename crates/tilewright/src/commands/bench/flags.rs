@@ -51,7 +51,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "FORWARD", default_value_t, help_heading = "Measurement")]
     pub(super) reference: ReferenceChoice,
 
-    /// Do not measure the machine's read bandwidth and multiply-add rate, as is done for runs on the processor
+    /// Do not measure what the processor, or the NVIDIA GPU that runs the model, can do at most
     #[arg(long, help_heading = "Measurement")]
     pub(super) no_ceilings: bool,
 

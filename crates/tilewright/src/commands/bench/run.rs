@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tilewright_backend::Plan;
 use tilewright_engine::{OpenOptions, Source, open_resident, resolve_plan, user_cache_folder};
-use tilewright_gate::bench::{Phases, Settings, Subject, run};
+use tilewright_gate::bench::{Measure, Phases, Settings, Subject, run};
 use tilewright_gate::oracle::{ReferenceChoice, Remote};
 use tilewright_gate::peer::{Opening, Peer, model_folder};
 use tilewright_gate::programs::{CHUNKS, Common, DOCUMENT};
@@ -107,6 +107,7 @@ impl Job {
             let options = OpenOptions { prefill_chunk: Some(chunk), ..options.clone() };
             open_resident(device.kind, &self.checkpoint, &options, &mut |_| ())
         };
+        let mut ceilings = super::device::measure(device.kind);
         let subject = Subject {
             name: self.name(),
             checkpoint: &self.checkpoint,
@@ -115,6 +116,7 @@ impl Job {
             reason: device.reason.clone(),
             reference,
             open: &mut open,
+            ceilings: ceilings.as_mut().map(|measure| measure as &mut Measure<'_>),
         };
         let mut bars = Bars(None);
         let report = run(subject, peers, absent, &self.settings, phases, &mut |progress| {

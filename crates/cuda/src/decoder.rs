@@ -195,7 +195,7 @@ impl Decoder {
 
 /// Refuses code of which a compiler could not fit all but `most` bytes a thread into registers: the decoders are timed so, and are
 /// slower by a sixth or more otherwise.
-pub(crate) fn check_registers(decode: &CudaFunction, most: usize) -> Result<(), Refusal> {
+pub(crate) fn check_registers(decode: &CudaFunction, most: i32) -> Result<(), Refusal> {
     let bytes = local_bytes(decode).map_err(|e| failed("local memory", e))?;
     let finding = || {
         let got = format!("{bytes} bytes a thread in local memory; another version of NVRTC may do better");

@@ -40,7 +40,7 @@ pub(crate) fn held(rows: usize) -> usize {
 
 /// Bytes of a thread that may lie in local memory. With 8-bit weights and 32 rows compilers put aside a value or two that are needed
 /// once a step.
-pub(crate) fn local_bytes(rows: usize, int8: bool) -> usize {
+pub(crate) fn local_bytes(rows: usize, int8: bool) -> i32 {
     if int8 && rows > 16 { 32 } else { 0 }
 }
 

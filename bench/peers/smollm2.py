@@ -6,7 +6,7 @@ of a text.
 
 llama.cpp continues each prompt greedily by 64 tokens, one at a time. After each of these tokens ours is asked for its own
 choice, so one that differs does not hide those after it. Counted is where llama.cpp prefers its first choice to the second by
-more than 0.05. Both keep keys and values in the type of --kv; with --flash llama.cpp takes flash attention.
+more than 0.05, once in logits and once in probabilities. Both keep keys and values in the type of --kv; with --flash llama.cpp takes flash attention.
 
 What rounding decides is told by the controls: llama.cpp once more, with its own reply in one batch, which changes nothing but
 the order in which floats are added, and with each of the other settings. Ends with 1 when ours differs more often, or at a larger
@@ -98,12 +98,13 @@ class Llama:
         self.llama.llama_batch_free(batch)
 
     def greedy(self, ids):
-        """The reply, and by how much each of its tokens was preferred to the next best."""
+        """The reply, and by how much each of its tokens was preferred to the next best, in logits and in probabilities."""
         self.forget()
         reply, logits = [], self.last(ids)
         for _ in range(STEPS):
             second, first = self.np.partition(logits, -2)[-2:]
-            reply.append((int(logits.argmax()), float(first - second)))
+            likely = 1 / self.np.exp(logits - first).sum()
+            reply.append((int(logits.argmax()), float(first - second), float(likely * (1 - math.exp(second - first)))))
             logits = self.last([reply[-1][0]])
         return reply
 
@@ -152,10 +153,10 @@ class Ours:
         return json.loads(self.call("perplexity", "--json", "-c", str(CONTEXT), "--ids", ids))["nll_per_token"]
 
 
-def different(choices, wanted):
-    """The margins, above MARGIN, of what was chosen differently."""
+def different(choices, wanted, which):
+    """The margins, above MARGIN, of what was chosen differently; 1 for those in logits, 2 for those in probabilities."""
     pairs = zip(choices, wanted)
-    return sorted(round(margin, 3) for choice, (token, margin) in pairs if choice != token and margin > MARGIN)
+    return sorted(round(want[which], 3) for choice, want in pairs if choice != want[0] and want[which] > MARGIN)
 
 
 def main(program, text, kv, flash):
@@ -167,13 +168,14 @@ def main(program, text, kv, flash):
     prompts = list(map(llama.ids, PROMPTS))
     replies = [llama.greedy(prompt) for prompt in prompts]
     wanted = [choice for reply in replies for choice in reply]
-    tokens = [[token for token, _ in reply] for reply in replies]
-    count = sum(margin > MARGIN for _, margin in wanted)
-    print(f"llama.cpp, {settings(kv, flash)}: {count} of {len(wanted)} choices with a margin above {MARGIN}")
+    tokens = [[token for token, *_ in reply] for reply in replies]
+    count, sure = (sum(want[which] > MARGIN for want in wanted) for which in (1, 2))
+    print(f"llama.cpp, {settings(kv, flash)}: of {len(wanted)} choices {count} have a margin above {MARGIN}, {sure} in probabilities")
 
     def compare(name, choices):
-        margins = different(choices, wanted)
-        print(f"{name}: {count - len(margins)} of {count} equal, margins of the others {margins}", flush=True)
+        margins, unlikely = (different(choices, wanted, which) for which in (1, 2))
+        print(f"{name}: {count - len(margins)} of {count} equal, margins of the others {margins}; in probabilities "
+              f"{sure - len(unlikely)} of {sure}, {unlikely}", flush=True)
         return margins
 
     def again(choices):

@@ -79,7 +79,8 @@ impl CudaModel {
     /// yet appended. Nothing follows an id of `ends`. One launch serves many tokens.
     ///
     /// # Errors
-    /// `request_invalid`, `context_full` before any work; `non_finite_logits`, `device_timeout`, `device_failed`.
+    /// `request_invalid`, `context_full` before any work; `out_of_memory`, `non_finite_logits`, `device_timeout`, `device_failed`,
+    /// and nothing is appended.
     pub fn run(
         &mut self,
         sequence: Sequence,
@@ -92,18 +93,37 @@ impl CudaModel {
             let run = Greedy { sequence, token, count, ends };
             return Ok(self.greedy_together(&[run], &Cancel::default())?.pop().unwrap_or_default());
         }
+        let before = self.len(sequence);
         let mut ids: Vec<u32> = Vec::with_capacity(count);
         let mut logits = vec![0.0; self.config.vocab];
         while ids.len() < count && !ids.last().is_some_and(|id| ends.contains(id)) {
             let token = ids.last().copied().unwrap_or(token);
-            let found = self.greedy(sequence, token, count - ids.len(), ends)?;
-            if found.is_empty() {
-                self.decode(&[Step { sequence, token }], &mut logits)?;
-                ids.push(greatest(&logits, sequence)?);
+            match self.some(sequence, token, count - ids.len(), ends, &mut logits) {
+                Ok(found) => ids.extend(found),
+                Err(refusal) => {
+                    self.truncate(sequence, before);
+                    return Err(refusal);
+                }
             }
-            ids.extend(found);
         }
         Ok(ids)
+    }
+
+    /// At least one id, and as many up to `count` as one call gives.
+    fn some(
+        &mut self,
+        sequence: Sequence,
+        token: u32,
+        count: usize,
+        ends: &[u32],
+        logits: &mut [f32],
+    ) -> Result<Vec<u32>, Refusal> {
+        let found = self.greedy(sequence, token, count, ends)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        self.decode(&[Step { sequence, token }], logits)?;
+        Ok(vec![greatest(logits, sequence)?])
     }
 
     /// Keeps a worker of the persistent decoders away and gives launches so much time, to see what happens; `None` ends it.
@@ -396,8 +416,8 @@ impl Resident for CudaModel {
             return Ok(Vec::new());
         }
         self.check_append(sequence, token, count - 1)?;
-        let steps = count.min(if overlaps { overlap::STEPS } else { STEPS });
-        self.reach([(sequence, steps)])?;
+        let steps =
+            self.reach_steps(&[sequence], count.min(if overlaps { overlap::STEPS } else { STEPS }))?;
         let ids = match overlaps {
             true => self.overlapped_greedy(sequence, token, steps, ends),
             false => self.persistent(sequence, token, steps, ends, None),

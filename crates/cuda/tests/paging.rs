@@ -309,6 +309,33 @@ fn without_memory_nothing_changes() {
     });
 }
 
+/// There is no page for all the steps that a call could take, but the last one has room.
+#[test]
+fn greedy_steps_go_on_as_far_as_the_pages_take_them() {
+    each(36, |name, model| {
+        let prompt = ids(250, model.config().vocab);
+        let (one, two, fresh) = (holding(model, &prompt), holding(model, &prompt), holding(model, &prompt));
+        let step = |sequence| Step { sequence, token: 3 };
+        let want = model.run(fresh, 3, 6, &[]).unwrap();
+        model.truncate(fresh, 250);
+        // One alone may be decoded by another kernel there.
+        let want_so = greedy_together(model, &[step(fresh)], 6, &[]).unwrap();
+        model.release(fresh);
+        model.limit_pages(2);
+        let ids = model.greedy(one, 3, 20, &[]).unwrap();
+        assert!(ids.is_empty() || ids == want, "{name}: {ids:?} instead of {want:?}");
+        assert_eq!(model.len(one), 250 + ids.len(), "{name}");
+        model.truncate(one, 250);
+        assert_eq!(model.run(one, 3, 6, &[]).unwrap(), want, "{name}");
+        assert_eq!(greedy_together(model, &[step(two)], 6, &[]).unwrap(), want_so, "{name}");
+        assert_eq!(used(model), 2, "{name}");
+        let refusal = model.run(one, 3, 1, &[]).unwrap_err();
+        assert_eq!((refusal.code(), model.len(one)), (Code::OutOfMemory, 256), "{name}");
+        model.limit_pages(1000);
+        [one, two].into_iter().for_each(|s| model.release(s));
+    });
+}
+
 /// A prompt that is cancelled keeps what it has finished, and gives back what it was made ready for.
 #[test]
 fn a_cancelled_prompt_gives_its_pages_back() {

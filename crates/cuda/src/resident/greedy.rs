@@ -1,7 +1,7 @@
 //! Greedy steps of several sequences, chosen on the GPU where its kernels do.
 
 use tilewright_backend::greedy::{all_or_nothing, go_on, greatest, not_finite};
-use tilewright_backend::{Cancel, Checks, Greedy, Step};
+use tilewright_backend::{Cancel, Checks, Greedy, Sequence, Step};
 use tilewright_model::Refusal;
 
 use super::CudaModel;
@@ -49,8 +49,8 @@ impl CudaModel {
     /// One or more greedy steps of several sequences, whose lengths stay: as many ids for each, [`u32::MAX`] for logits that are
     /// not all numbers.
     fn choose(&mut self, steps: &[Step], most: usize) -> Result<Vec<Vec<u32>>, Refusal> {
-        let window = most.min(self.rows.window());
-        self.reach(steps.iter().map(|step| (step.sequence, window)))?;
+        let sequences: Vec<Sequence> = steps.iter().map(|step| step.sequence).collect();
+        let most = self.reach_steps(&sequences, most.min(self.rows.window()))?;
         let (tokens, at) = self.rows_of(steps);
         let Self { rows, device, config, weights, rope, .. } = self;
         let common = Common { device, config, weights, rope: rope.address() };

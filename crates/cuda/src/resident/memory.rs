@@ -7,6 +7,7 @@ use tilewright_model::{Code, Refusal};
 
 use super::{CudaModel, State};
 use crate::kv::KvCache;
+use crate::kv::layout::PAGE;
 use crate::overlap::capacity;
 use crate::rows::Common;
 
@@ -70,6 +71,19 @@ impl CudaModel {
             .iter_mut()
             .filter_map(|(name, state)| Some((&mut state.cache, state.len..state.len + growth.get(name)?)));
         store.reach(wants)
+    }
+
+    /// Makes room for `steps` more positions of each, or, where there is no memory for a page more, for as many as the pages
+    /// that they have still take: how many.
+    pub(super) fn reach_steps(&mut self, of: &[Sequence], steps: usize) -> Result<usize, Refusal> {
+        match self.reach(of.iter().map(|sequence| (*sequence, steps))) {
+            Err(refusal) if refusal.code() == Code::OutOfMemory && steps > 1 => {
+                let left = |sequence| self.held(sequence).map_or(1, |(len, _)| PAGE - len % PAGE) % PAGE;
+                let fewer = of.iter().map(|sequence| left(*sequence)).min().unwrap_or(1).clamp(1, steps - 1);
+                self.reach(of.iter().map(|sequence| (*sequence, fewer))).map(|()| fewer)
+            }
+            result => result.map(|()| steps),
+        }
     }
 
     /// Gives back what was made ready for a sequence and not used.

@@ -4,8 +4,15 @@
 //! prompt, and decodes a token of every running reply in one sweep over the weights. A [`Session`] is one reply, opened
 //! at any time and closed at any time; closing, dropping or cancelling it takes effect within a step, in a prompt too.
 //!
-//! - On a device that chooses ids by itself some steps are one call, as long as every running reply is plain and greedy and
-//!   no prompt and no other work is in between. What comes meanwhile waits for that call; ids past a reply's end are forgotten.
+//! - A second thread makes text and events of ids and tells listeners, while the device is at its next step already. Events of
+//!   a reply come in order, those of one call of the device together. That a stop string ended a reply is known there: the first
+//!   thread finds it before its next step or the one after, and what was computed beyond is forgotten.
+//! - A device that chooses ids by itself does so as long as every reply that decodes is plain and greedy, also while prompts of
+//!   others are taken in or other work is done; a prompt asks for nothing before its own first token. One reply that needs
+//!   logits brings those of all to the host, since one sweep serves them.
+//! - Where nothing is in between, some such steps are one call. What comes meanwhile waits for that call; ids past a reply's end
+//!   are forgotten. Beside a prompt a call is one step: steps of few rows take as long as those of many, so more would keep
+//!   prompts waiting and win no time.
 //! - A reply's ids do not depend on its company, on when it came or on what was reused: rows do not see each other, and
 //!   sampling is a function of the reply alone.
 //! - Prompts take turns, and between two decode steps at most one chunk of one prompt is taken in.

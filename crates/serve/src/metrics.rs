@@ -69,7 +69,11 @@ impl Metrics {
     /// Counts tokens that came together: the time of the first since the request came, or since the token before.
     pub(crate) fn tokens(&self, first: bool, time: Duration, tokens: usize) {
         self.with(|counts| {
-            if first { counts.first.add(time) } else { counts.between.add(time) }
+            if first {
+                counts.first.add(time)
+            } else {
+                counts.between.add(time)
+            }
             (1..tokens).for_each(|_| counts.between.add(Duration::ZERO));
         });
     }

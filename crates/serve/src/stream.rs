@@ -55,7 +55,8 @@ pub(crate) fn respond<S: Shape>(
     let deltas = choices.iter().map(|_| None).collect();
     let usage = usage.then(Count::default);
     let ready = VecDeque::new();
-    let streaming = Streaming { replies, choices, deltas, begun, per_prompt, shape, usage, ready, over: false };
+    let streaming =
+        Streaming { replies, choices, deltas, begun, per_prompt, shape, usage, ready, over: false };
     let events = unfold(streaming, |mut streaming| async move {
         let data = streaming.next().await?;
         Some((Ok::<_, Infallible>(Sent::default().data(data)), streaming))

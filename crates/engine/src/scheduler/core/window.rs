@@ -25,7 +25,9 @@ impl Core {
             return None;
         }
         let waits = |running: &Running| {
-            !running.decodes(self.one_path) || running.job.ended() || running.job.chooser.cancel().is_cancelled()
+            !running.decodes(self.one_path)
+                || running.job.ended()
+                || running.job.chooser.cancel().is_cancelled()
         };
         if !self.tasks.is_empty() || self.running.iter().any(waits) {
             return Some(1);

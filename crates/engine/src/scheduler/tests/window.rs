@@ -77,9 +77,8 @@ fn a_prompt_keeps_no_plain_reply_from_the_device_whatever_it_asks_for_later() {
 /// Text is made while the device goes on: at the latest a call later a stop string is known, and what came after is nobody's.
 #[test]
 fn what_was_computed_beyond_a_stop_string_is_forgotten_however_late_it_is_found() {
-    let (engine, watch) = fake::engine_with_text_of(CHOOSING, 4096, |ids| {
-        favor(300 + (ids.len() as u32 * 37) % 500, 4096)
-    });
+    let (engine, watch) =
+        fake::engine_with_text_of(CHOOSING, 4096, |ids| favor(300 + (ids.len() as u32 * 37) % 500, 4096));
     let plain = engine.generate(script(0, &[300, 301, 302, 303], 56).request()).unwrap().reply().unwrap();
     let middle: String = plain.text.chars().skip(plain.text.chars().count() / 4 + 3).take(5).collect();
     let stopped = Script { stop_text: Some(middle), ..script(0, &[300, 301, 302, 303], 56) };

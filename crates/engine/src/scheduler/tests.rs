@@ -506,3 +506,19 @@ fn work_between_steps_is_called_until_it_is_done() {
     drop(permit);
     assert_eq!(told.iter().collect::<Vec<_>>(), [1, 2, 3]);
 }
+
+#[test]
+fn a_listener_that_panics_leaves_nobody_waiting() {
+    let (scheduler, _, permit) = held();
+    scheduler.open_with(script(0, &[1], 40).request(), |_| panic!("a listener's own mistake")).unwrap();
+    let session = scheduler.open(script(0, &[2], 40).request()).unwrap();
+    drop(permit);
+    assert_eq!(session.reply().unwrap_err().code(), Code::DeviceFailed);
+    // The threads end a moment later; then nothing can be opened, and nothing waits for ever.
+    let refused = (0..1000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let opened = scheduler.open(script(0, &[3], 2).request());
+        opened.and_then(super::Session::reply).err()
+    });
+    assert_eq!(refused.unwrap().code(), Code::DeviceFailed);
+}

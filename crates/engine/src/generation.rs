@@ -65,7 +65,7 @@ impl<'c> Generation<'c> {
         let held = conversation.get();
         held.rewind(&checked.request.prompt)?;
         let mut draft = Draft::new(held.engine(), checked)?;
-        draft.reused(held.ids().len());
+        draft.telling.reused(held.ids().len());
         let logits = vec![0.0; held.engine().config().vocab];
         Ok(Self { draft, logits, ahead: VecDeque::new(), run: 2, conversation })
     }
@@ -117,8 +117,8 @@ impl<'c> Generation<'c> {
         let sink = if last { LogitSink::Last(&mut self.logits) } else { LogitSink::None };
         let result = conversation.prefill(tokens, sink, &request.cancel);
         let held = conversation.ids().len();
-        self.draft.timings.prefill += started.elapsed();
-        self.draft.timings.prefilled += held - from;
+        self.draft.telling.timings.prefill += started.elapsed();
+        self.draft.telling.timings.prefilled += held - from;
         match result {
             Err(refusal) if refusal.code() == Code::Cancelled => {
                 self.draft.end(FinishReason::Cancelled);
@@ -126,7 +126,7 @@ impl<'c> Generation<'c> {
             }
             other => other?,
         }
-        self.draft.prefilled(to);
+        self.draft.telling.prefilled(to);
         if last { self.draft.choose(&self.logits) } else { Ok(()) }
     }
 
@@ -155,8 +155,8 @@ impl<'c> Generation<'c> {
         conversation.forget(ids.len() - good);
         ids.truncate(good);
         if !ids.is_empty() {
-            self.draft.timings.decode += started.elapsed();
-            self.draft.timings.decoded += ids.len();
+            self.draft.telling.timings.decode += started.elapsed();
+            self.draft.telling.timings.decoded += ids.len();
             self.run = (self.run * 2).min(LONGEST_RUN);
         }
         self.ahead.extend(ids);
@@ -168,11 +168,11 @@ impl Iterator for Generation<'_> {
     type Item = Result<Event, Refusal>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.draft.start();
-        if !self.draft.is_ready()
+        self.draft.telling.start();
+        if !self.draft.telling.is_ready()
             && let Err(refusal) = self.advance()
         {
-            self.draft.abandon();
+            self.draft.telling.abandon();
             return Some(Err(refusal));
         }
         self.draft.pop().map(Ok)

@@ -4,8 +4,15 @@
 //! prompt, and decodes a token of every running reply in one sweep over the weights. A [`Session`] is one reply, opened
 //! at any time and closed at any time; closing, dropping or cancelling it takes effect within a step, in a prompt too.
 //!
-//! - On a device that chooses ids by itself some steps are one call, as long as every running reply is plain and greedy and
-//!   no prompt and no other work is in between. What comes meanwhile waits for that call; ids past a reply's end are forgotten.
+//! - A second thread makes text and events of ids and tells listeners, while the device is at its next step already. Events of
+//!   a reply come in order, those of one call of the device together. That a stop string ended a reply is known there: the first
+//!   thread finds it before its next step or the one after, and what was computed beyond is forgotten.
+//! - A device that chooses ids by itself does so as long as every reply that decodes is plain and greedy, also while prompts of
+//!   others are taken in or other work is done; a prompt asks for nothing before its own first token. One reply that needs
+//!   logits brings those of all to the host, since one sweep serves them.
+//! - Where nothing is in between, some such steps are one call. What comes meanwhile waits for that call; ids past a reply's end
+//!   are forgotten. Beside a prompt a call is one step: steps of few rows take as long as those of many, so more would keep
+//!   prompts waiting and win no time.
 //! - A reply's ids do not depend on its company, on when it came or on what was reused: rows do not see each other, and
 //!   sampling is a function of the reply alone.
 //! - Prompts take turns, and between two decode steps at most one chunk of one prompt is taken in.
@@ -19,6 +26,7 @@
 
 mod core;
 mod job;
+mod listener;
 mod memory;
 mod prefix;
 mod session;
@@ -26,7 +34,7 @@ mod session;
 mod tests;
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -39,7 +47,8 @@ use crate::sampling::SamplingSet;
 use crate::{Cancel, Engine, Event, Request};
 
 use self::core::Core;
-use job::{Job, Seat, Sink};
+use job::Job;
+use listener::{Message, Seat, Sink};
 use memory::Budget;
 
 pub use session::Session;
@@ -126,6 +135,8 @@ pub struct Scheduler {
     commands: Sender<Command>,
     inside: Arc<AtomicUsize>,
     load: Arc<Mutex<Load>>,
+    /// Tokens that listeners were told, ever.
+    told: Arc<AtomicU64>,
     options: SchedulerOptions,
 }
 
@@ -137,17 +148,16 @@ impl Scheduler {
     pub fn start(engine: &Engine, options: SchedulerOptions) -> Result<Self, Refusal> {
         options.check()?;
         let load = Arc::<Mutex<Load>>::default();
-        let core = Core::new(engine, &options, Budget::new(engine, options.kv_bytes)?);
+        let told = Arc::<AtomicU64>::default();
+        let (news, heard) = channel();
+        let outlet = Box::new(move |messages| news.send(messages).is_ok());
+        let core = Core::new(engine, &options, Budget::new(engine, options.kv_bytes)?, outlet, &told);
         let (commands, received) = channel();
         let shared = Arc::clone(&load);
-        thread::Builder::new()
-            .name("scheduler".to_owned())
-            .spawn(move || work(core, &received, &shared))
-            .map_err(|error| {
-                Refusal::new(Code::OutOfMemory, "thread", "one more", error)
-                    .with_remedy("Raise the system's limit of threads, or end other programs.")
-            })?;
-        Ok(Self { engine: engine.clone(), commands, inside: Arc::default(), load, options })
+        // Each ends when the other does, or has nothing more to tell.
+        spawn("listeners", move || tell(&heard))?;
+        spawn("scheduler", move || work(core, &received, &shared))?;
+        Ok(Self { engine: engine.clone(), commands, inside: Arc::default(), load, told, options })
     }
 
     /// The engine.
@@ -165,9 +175,10 @@ impl Scheduler {
         self.inside.load(Ordering::Relaxed)
     }
 
-    /// What it has done and is doing, as of its latest step.
+    /// What it has done and is doing, as of its latest step; tokens as far as listeners were told of them.
     pub fn load(&self) -> Load {
-        *self.load.lock().unwrap_or_else(PoisonError::into_inner)
+        let load = *self.load.lock().unwrap_or_else(PoisonError::into_inner);
+        Load { completion_tokens: self.told.load(Ordering::Relaxed), ..load }
     }
 
     /// Opens a session.
@@ -180,16 +191,16 @@ impl Scheduler {
         Ok(Session::new(received, cancel, sampling))
     }
 
-    /// Opens a session whose events go to `sink`, on the scheduler's thread: it must not wait. When it returns `false` nobody
-    /// listens any more, and the reply is cancelled. After [`Event::Done`] or a refusal it is dropped. The flag returned
-    /// cancels this reply alone.
+    /// Opens a session whose events go to `sink`, those of one call of the device at once, on the thread that tells all
+    /// listeners: it must not wait. When it returns `false` nobody listens any more, and the reply is cancelled. After
+    /// [`Event::Done`] or a refusal it is dropped. The flag returned cancels this reply alone.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(
         &self,
         request: Request,
-        sink: impl FnMut(Result<Event, Refusal>) -> bool + Send + 'static,
+        sink: impl FnMut(Result<Vec<Event>, Refusal>) -> bool + Send + 'static,
     ) -> Result<Cancel, Refusal> {
         Ok(self.enter(request, Box::new(sink))?.0)
     }
@@ -201,9 +212,9 @@ impl Scheduler {
         let checked = Checked::new(request, &self.engine.facts(self.engine.plan().context))?;
         let seat = self.seat()?;
         let mut draft = Draft::new(&self.engine, checked)?;
-        draft.start();
+        draft.telling.start();
         let sampling = draft.sampling().clone();
-        self.tell(Command::Open(Box::new(Job::new(draft, sink, seat))))?;
+        self.tell(Command::Open(Box::new(Job::new(draft, sink, seat, &self.told))))?;
         Ok((cancel, sampling))
     }
 
@@ -241,10 +252,29 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// The thread: takes commands as they come, sleeps while there is nothing to do.
+/// A thread with a name.
+///
+/// # Errors
+/// `out_of_memory` when the system gives none.
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| {
+        Refusal::new(Code::OutOfMemory, "thread", "one more", error)
+            .with_remedy("Raise the system's limit of threads, or end other programs.")
+    })
+}
+
+/// The thread of the listeners: makes text and events of ids while the device is at its next steps.
+fn tell(heard: &Receiver<Vec<Message>>) {
+    for message in heard.iter().flatten() {
+        message.deliver();
+    }
+}
+
+/// The thread of the device: takes commands as they come, sleeps while there is nothing to do.
 fn work(mut core: Core, commands: &Receiver<Command>, load: &Mutex<Load>) {
     let mut open = true;
-    while open || core.is_busy() {
+    while core.is_heard() && (open || core.is_busy()) {
         if !core.is_busy() {
             match commands.recv() {
                 Ok(command) => core.take(command),

@@ -291,14 +291,10 @@ async fn whole(
 ) -> Result<Response, Failure> {
     let created = now();
     let mut totals: Vec<Delta> = choices.iter().map(|_| Delta::default()).collect();
-    while let Some((index, event)) = replies.next().await {
-        let delta = choices[index].event(event?);
-        let total = &mut totals[index];
-        total.reasoning.push_str(&delta.reasoning);
-        total.content.push_str(&delta.content);
-        total.calls.extend(delta.calls);
-        total.logprobs.extend(delta.logprobs);
-        total.end = delta.end.or(total.end.take());
+    while let Some((index, events)) = replies.next().await {
+        for event in events? {
+            totals[index].add(choices[index].event(event));
+        }
     }
     let mut count = Count::default();
     let mut list = Vec::new();

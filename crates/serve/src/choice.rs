@@ -20,6 +20,27 @@ pub(crate) struct Delta {
     pub(crate) end: Option<End>,
 }
 
+impl Delta {
+    /// Adds what `next` added after this, which says how the choice ended.
+    pub(crate) fn add(&mut self, next: Delta) {
+        self.reasoning.push_str(&next.reasoning);
+        self.content.push_str(&next.content);
+        self.calls.extend(next.calls);
+        self.logprobs.extend(next.logprobs);
+        self.end = next.end.or(self.end.take());
+    }
+
+    /// Whether one piece can hold both, in their order, each log-probability beside its text: of an answer or of reasoning alone,
+    /// before the end.
+    pub(crate) fn joins(&self, next: &Delta) -> bool {
+        let rest = |delta: &Delta| delta.end.is_none() && delta.calls.is_empty();
+        let spoken = |delta: &Delta| (delta.reasoning.is_empty(), delta.content.is_empty());
+        let silent = |delta: &Delta| spoken(delta) == (true, true);
+        let alike = spoken(self) == spoken(next) && spoken(self) != (false, false);
+        rest(self) && rest(next) && (silent(self) || silent(next) || alike)
+    }
+}
+
 /// How a choice ended.
 #[derive(Clone, Debug)]
 pub(crate) struct End {

@@ -162,11 +162,10 @@ async fn whole(
     texts: &mut Texts,
 ) -> Result<Response, Failure> {
     let mut totals: Vec<Delta> = choices.iter().map(|_| Delta::default()).collect();
-    while let Some((index, event)) = replies.next().await {
-        let delta = choices[index].event(event?);
-        totals[index].content.push_str(&delta.content);
-        totals[index].logprobs.extend(delta.logprobs);
-        totals[index].end = delta.end;
+    while let Some((index, events)) = replies.next().await {
+        for event in events? {
+            totals[index].add(choices[index].event(event));
+        }
     }
     let mut count = Count::default();
     let mut list = Vec::new();

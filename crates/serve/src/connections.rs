@@ -48,6 +48,8 @@ pub(crate) async fn serve(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        // A piece of a stream does not wait until the client has confirmed the one before. Where this cannot be had it is late.
+        let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(routes.clone());
         let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {

@@ -66,9 +66,16 @@ impl Metrics {
         self.with(|counts| *counts.requests.entry((path, status)).or_insert(0) += 1);
     }
 
-    /// Counts a token: the time since the request came, or since the token before.
-    pub(crate) fn token(&self, first: bool, time: Duration) {
-        self.with(|counts| if first { counts.first.add(time) } else { counts.between.add(time) });
+    /// Counts tokens that came together: the time of the first since the request came, or since the token before.
+    pub(crate) fn tokens(&self, first: bool, time: Duration, tokens: usize) {
+        self.with(|counts| {
+            if first {
+                counts.first.add(time)
+            } else {
+                counts.between.add(time)
+            }
+            (1..tokens).for_each(|_| counts.between.add(Duration::ZERO));
+        });
     }
 
     /// Everything, with what the scheduler says.

@@ -8,10 +8,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::app::{App, Ready};
 
-/// Events of several sessions, each with the index of its own. When it is dropped, so when the client went away, whatever
+/// The index of a session, and what it has to say.
+pub(crate) type Told = (usize, Result<Vec<Event>, Refusal>);
+
+/// Events of several sessions, those of one call of the device together, each with the index of its own. When it is dropped, so when the client went away, whatever
 /// still runs is cancelled.
 pub(crate) struct Replies {
-    events: UnboundedReceiver<(usize, Result<Event, Refusal>)>,
+    events: UnboundedReceiver<Told>,
     cancel: Cancel,
     left: usize,
 }
@@ -29,12 +32,13 @@ impl Replies {
             let (send, app) = (send.clone(), Arc::clone(app));
             let mut latest = Instant::now();
             let mut first = true;
-            let sink = move |event: Result<Event, Refusal>| {
-                if let Ok(Event::Token(_)) = &event {
-                    app.metrics.token(std::mem::take(&mut first), latest.elapsed());
+            let sink = move |events: Result<Vec<Event>, Refusal>| {
+                let tokens = events.iter().flatten().filter(|event| matches!(event, Event::Token(_))).count();
+                if tokens > 0 {
+                    app.metrics.tokens(std::mem::take(&mut first), latest.elapsed(), tokens);
                     latest = Instant::now();
                 }
-                send.send((index, event)).is_ok()
+                send.send((index, events)).is_ok()
             };
             let request = Request { cancel: cancel.clone(), ..request };
             ready.scheduler.open_with(request, sink)?;
@@ -42,16 +46,28 @@ impl Replies {
         Ok(replies)
     }
 
-    /// The next event; `None` when every session has ended.
-    pub(crate) async fn next(&mut self) -> Option<(usize, Result<Event, Refusal>)> {
+    /// What is said next; `None` when every session has ended.
+    pub(crate) async fn next(&mut self) -> Option<Told> {
         if self.left == 0 {
             return None;
         }
-        let event = self.events.recv().await;
-        if matches!(event, Some((_, Ok(Event::Done(_)) | Err(_)))) {
-            self.left -= 1;
-        }
-        event
+        let told = self.events.recv().await;
+        self.note(told)
+    }
+
+    /// What has been said already and was not taken yet: there is some where the client is behind.
+    pub(crate) fn now(&mut self) -> Option<Told> {
+        let told = self.events.try_recv().ok();
+        self.note(told)
+    }
+
+    fn note(&mut self, told: Option<Told>) -> Option<Told> {
+        let over = told.as_ref().is_some_and(|(_, told)| match told {
+            Ok(events) => matches!(events.last(), Some(Event::Done(_))),
+            Err(_) => true,
+        });
+        self.left -= usize::from(over);
+        told
     }
 }
 

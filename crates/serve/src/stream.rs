@@ -1,4 +1,5 @@
-//! Server-sent events as OpenAI sends them.
+//! Server-sent events as OpenAI sends them. What has come together, of one call of the device or while the client was behind,
+//! goes out as one piece.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,13 +14,16 @@ use tilewright_engine::{Event, FinishReason, Refusal};
 use crate::app::App;
 use crate::choice::{Choice, Count, Delta};
 use crate::error::Failure;
-use crate::replies::Replies;
+use crate::replies::{Replies, Told};
+
+/// Most calls of the device whose tokens make one piece, so that a client that is behind still sees a reply grow.
+const JOINED: usize = 8;
 
 /// How a reply's pieces look on the wire.
 pub(crate) trait Shape: Send + 'static {
     /// What all chunks begin with.
     fn head(&self) -> Value;
-    /// Choices of chunks for what an event added to choice `index`; `first` is its first event.
+    /// Choices of chunks for what events added to choice `index`; `first` is its first.
     fn chunks(&mut self, index: usize, first: bool, delta: &Delta) -> Vec<Value>;
 }
 
@@ -27,6 +31,8 @@ pub(crate) trait Shape: Send + 'static {
 struct Streaming<S> {
     replies: Replies,
     choices: Vec<Choice>,
+    /// What each choice has to say that is not yet ready.
+    deltas: Vec<Option<Delta>>,
     begun: Vec<bool>,
     per_prompt: usize,
     shape: S,
@@ -46,9 +52,11 @@ pub(crate) fn respond<S: Shape>(
     usage: bool,
 ) -> Response {
     let begun = vec![false; choices.len()];
+    let deltas = choices.iter().map(|_| None).collect();
     let usage = usage.then(Count::default);
     let ready = VecDeque::new();
-    let streaming = Streaming { replies, choices, begun, per_prompt, shape, usage, ready, over: false };
+    let streaming =
+        Streaming { replies, choices, deltas, begun, per_prompt, shape, usage, ready, over: false };
     let events = unfold(streaming, |mut streaming| async move {
         let data = streaming.next().await?;
         Some((Ok::<_, Infallible>(Sent::default().data(data)), streaming))
@@ -67,11 +75,25 @@ impl<S: Shape> Streaming<S> {
             if self.over {
                 return None;
             }
-            match self.replies.next().await {
-                Some((index, Ok(event))) => self.event(index, event),
-                Some((_, Err(refusal))) => self.fail(refusal),
-                None => self.end(),
+            let Some(told) = self.replies.next().await else {
+                self.end();
+                continue;
+            };
+            self.told(told);
+            for _ in 1..JOINED {
+                match self.replies.now() {
+                    Some(told) if !self.over => self.told(told),
+                    _ => break,
+                }
             }
+            (0..self.choices.len()).for_each(|index| self.flush(index));
+        }
+    }
+
+    fn told(&mut self, (index, events): Told) {
+        match events {
+            Ok(events) => events.into_iter().for_each(|event| self.event(index, event)),
+            Err(refusal) => self.fail(refusal),
         }
     }
 
@@ -84,6 +106,22 @@ impl<S: Shape> Streaming<S> {
         if let (Some(end), Some(usage)) = (&delta.end, &mut self.usage) {
             usage.add(end, index.is_multiple_of(self.per_prompt));
         }
+        match &mut self.deltas[index] {
+            Some(before) if before.joins(&delta) => before.add(delta),
+            Some(_) => {
+                self.flush(index);
+                self.deltas[index] = Some(delta);
+            }
+            before => *before = Some(delta),
+        }
+    }
+
+    /// Makes chunks of what a choice has to say.
+    fn flush(&mut self, index: usize) {
+        if self.over {
+            return;
+        }
+        let Some(delta) = self.deltas[index].take() else { return };
         let first = !std::mem::replace(&mut self.begun[index], true);
         for choice in self.shape.chunks(index, first, &delta) {
             self.chunk(json!([choice]), Value::Null);
@@ -99,7 +137,9 @@ impl<S: Shape> Streaming<S> {
         self.ready.push_back(chunk.to_string());
     }
 
+    /// After what was said before.
     fn fail(&mut self, refusal: Refusal) {
+        (0..self.choices.len()).for_each(|index| self.flush(index));
         self.ready.push_back(Failure::from(refusal).body().to_string());
         self.over = true;
     }

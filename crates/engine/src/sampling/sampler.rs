@@ -51,6 +51,10 @@ impl Sampler {
         allowed: Option<&[u32]>,
     ) -> Result<u32, Refusal> {
         scan::check_finite(logits, self.step)?;
+        if let Some(id) = self.greatest(logits).filter(|_| banned.is_empty() && allowed.is_none()) {
+            self.note(id);
+            return Ok(id);
+        }
         let scratch = &mut self.scratch;
         scratch.clear();
         scratch.extend_from_slice(&logits[..self.tokens.limit().min(logits.len())]);
@@ -88,11 +92,23 @@ impl Sampler {
             && set.logit_bias.is_empty()
     }
 
+    /// The plain pick where nothing changes a logit: the greatest as it lies. `None` where its id stands for no token.
+    fn greatest(&self, logits: &[f32]) -> Option<u32> {
+        if !self.is_plain() {
+            return None;
+        }
+        let id = scan::argmax(&logits[..self.tokens.limit().min(logits.len())]) as u32;
+        self.tokens.has(id).then_some(id)
+    }
+
     /// Counts a token of the reply that was picked elsewhere.
     pub fn note(&mut self, id: u32) {
-        self.recent.push(id);
-        *self.counts.entry(id).or_insert(0) += 1;
         self.step += 1;
+        // Only penalties look back.
+        if !self.is_plain() {
+            self.recent.push(id);
+            *self.counts.entry(id).or_insert(0) += 1;
+        }
     }
 }
 

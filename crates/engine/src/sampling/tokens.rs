@@ -18,6 +18,12 @@ impl Tokens {
         Self { limit: rows, gaps: Arc::default() }
     }
 
+    /// All of `rows` rows but `gaps`, by rising id.
+    #[cfg(test)]
+    pub(crate) fn except(rows: usize, gaps: &[u32]) -> Self {
+        Self { limit: rows, gaps: gaps.into() }
+    }
+
     /// Those of `rows` rows that `tokenizer` knows.
     pub fn of(tokenizer: &Tokenizer, rows: usize) -> Self {
         let limit = rows.min(tokenizer.vocab_size());

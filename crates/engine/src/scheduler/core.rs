@@ -3,12 +3,15 @@
 pub(super) mod window;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tilewright_backend::{LogitSink, Step};
 use tilewright_model::{Code, Refusal};
 
 use super::job::{Job, Running};
+use super::listener::{Message, News, Outlet};
 use super::memory::Budget;
 use super::prefix::{LEAST, Shelf, common};
 use super::{Command, Load, SchedulerOptions, Task};
@@ -38,6 +41,11 @@ pub(super) struct Core {
     by_logits: usize,
     logits: Vec<f32>,
     load: Load,
+    /// Where news of replies go, and whether they still can.
+    outlet: Outlet,
+    heard: bool,
+    /// Tokens told, ever.
+    told: Arc<AtomicU64>,
 }
 
 /// Where the beginning of a sequence is.
@@ -48,7 +56,14 @@ enum Source {
 }
 
 impl Core {
-    pub(super) fn new(engine: &Engine, options: &SchedulerOptions, budget: Budget) -> Self {
+    /// `told` counts the tokens that listeners are told.
+    pub(super) fn new(
+        engine: &Engine,
+        options: &SchedulerOptions,
+        budget: Budget,
+        outlet: Outlet,
+        told: &Arc<AtomicU64>,
+    ) -> Self {
         Self {
             engine: engine.clone(),
             options: options.clone(),
@@ -65,6 +80,9 @@ impl Core {
             by_logits: 0,
             logits: Vec::new(),
             load: Load { kv_limit: budget.limit(), ..Load::default() },
+            outlet,
+            heard: true,
+            told: Arc::clone(told),
         }
     }
 
@@ -94,8 +112,14 @@ impl Core {
             waiting: self.waiting.len(),
             kept: self.shelf.len(),
             kv_bytes,
+            completion_tokens: self.told.load(Ordering::Relaxed),
             ..self.load
         }
+    }
+
+    /// Whether replies can still be told of.
+    pub(super) fn is_heard(&self) -> bool {
+        self.heard
     }
 
     /// One step: ends what was cancelled, admits what fits, takes in one chunk, decodes one token of each, or some where
@@ -108,25 +132,34 @@ impl Core {
         self.decode();
     }
 
+    /// Lets listeners know, while this thread goes on.
+    fn tell(&mut self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.heard &= (self.outlet)(messages);
+        }
+    }
+
     fn end_cancelled(&mut self) {
         let waiting = self.waiting.iter_mut();
-        for job in waiting.chain(self.running.iter_mut().map(|running| &mut running.job)) {
-            if job.draft.cancel().is_cancelled() {
-                job.draft.end(FinishReason::Cancelled);
-                job.tell();
-            }
-        }
-        self.waiting.retain(|job| !job.draft.ended());
+        let jobs = waiting.chain(self.running.iter_mut().map(|running| &mut running.job));
+        let cancelled = jobs.filter(|job| !job.ended() && job.chooser.cancel().is_cancelled());
+        let messages = cancelled.map(|job| job.end(FinishReason::Cancelled)).collect();
+        self.tell(messages);
+        self.waiting.retain(|job| !job.ended());
         self.sweep();
     }
 
-    /// Takes the replies that ended out of those that run and keeps their sequences.
+    /// Takes the replies that ended out of those that run and keeps their sequences, of replies that ended before their time
+    /// as far as somebody was told of them.
     fn sweep(&mut self) {
-        let (ended, running) = self.running.drain(..).partition(|r: &Running| r.job.draft.ended());
+        let (ended, running) = self.running.drain(..).partition(|r: &Running| r.job.ended());
         self.running = running;
-        for Running { job, lease, held, room } in ended {
+        for running in ended {
             if self.options.reuse {
-                let keep = if self.one_path { held } else { held.min(job.draft.request().prompt.len()) };
+                let held = if running.job.chooser.is_complete() { running.held } else { running.known() };
+                let Running { job, lease, room, .. } = running;
+                let prompt = job.chooser.request().prompt.len();
+                let keep = if self.one_path { held } else { held.min(prompt) };
                 lease.truncate(keep);
                 let mut ids = job.ids;
                 ids.truncate(keep);
@@ -177,15 +210,17 @@ impl Core {
                 }
                 Err(refusal) => {
                     let mut job = job;
-                    job.fail(refusal);
+                    let message = job.fail(refusal);
+                    self.tell(vec![message]);
                 }
             }
         }
     }
 
-    fn begin(&mut self, mut job: Job, lease: Lease, held: usize, room: usize) {
+    fn begin(&mut self, job: Job, lease: Lease, held: usize, room: usize) {
         if !job.again {
-            job.draft.reused(held);
+            let message = job.message(News::Reused(held));
+            self.tell(vec![message]);
             self.load.admitted += 1;
             self.load.prompt_tokens += job.ids.len() as u64;
             self.load.cached_tokens += held as u64;
@@ -214,7 +249,7 @@ impl Core {
 
     /// How much of a running sequence others may use.
     fn lends(&self, running: &Running) -> usize {
-        let prompt = running.job.draft.request().prompt.len();
+        let prompt = running.job.chooser.request().prompt.len();
         if self.one_path { running.held } else { running.held.min(prompt) }
     }
 
@@ -223,7 +258,7 @@ impl Core {
         let shares = self.options.reuse && matches!(self.budget, Budget::Pages { .. });
         shares
             && self.running.iter().any(|running| {
-                let len = common(&running.job.draft.request().prompt, ids).min(ids.len() - 1);
+                let len = common(&running.job.chooser.request().prompt, ids).min(ids.len() - 1);
                 len >= LEAST && len > best && running.held < len
             })
     }
@@ -356,32 +391,31 @@ impl Core {
         let last = to == job.ids.len();
         let sink = if last { LogitSink::Last(&mut self.logits[..vocab]) } else { LogitSink::None };
         let started = Instant::now();
-        let result = lease.prefill(&job.ids[*held..to], sink, job.draft.cancel());
-        job.draft.timings.prefill += started.elapsed();
+        let result = lease.prefill(&job.ids[*held..to], sink, job.chooser.cancel());
+        job.timings.prefill += started.elapsed();
         let now = lease.len();
-        job.draft.timings.prefilled += now - *held;
+        job.timings.prefilled += now - *held;
         *held = now;
         if matches!(&result, Err(refusal) if refusal.code() == Code::OutOfMemory) && self.shrink() {
             return;
         }
         let job = &mut self.running[index].job;
+        let mut messages = Vec::new();
         match result {
             Ok(()) => {
-                if job.draft.latest().is_none() {
-                    job.draft.prefilled(to);
+                if job.chooser.latest().is_none() {
+                    messages.push(job.message(News::Prefilled(to)));
                 }
                 if last {
-                    self.load.completion_tokens += u64::from(job.choose(&self.logits[..vocab]));
-                } else {
-                    job.tell();
+                    messages.push(job.choose(&self.logits[..vocab], false));
                 }
             }
             Err(refusal) if refusal.code() == Code::Cancelled => {
-                job.draft.end(FinishReason::Cancelled);
-                job.tell();
+                messages.push(job.end(FinishReason::Cancelled));
             }
-            Err(refusal) => job.fail(refusal),
+            Err(refusal) => messages.push(job.fail(refusal)),
         }
+        self.tell(messages);
         self.sweep();
     }
 
@@ -399,13 +433,9 @@ impl Core {
         Some((index, running.job.ids.len().min(running.held + chunk)))
     }
 
-    /// A token of every reply that has its prompt taken in, in one sweep.
+    /// A token of every reply that has its prompt taken in, or some, in one sweep. Whatever else there is to do, the device
+    /// chooses the ids where it can and nobody asks for logits.
     fn decode(&mut self) {
-        let steps = self.window();
-        if steps > 1 && self.decode_window(steps) {
-            return;
-        }
-        self.by_logits = self.by_logits.saturating_sub(1);
         let one_path = self.one_path;
         let decoding = |running: &&Running| running.decodes(one_path);
         while !self.can_grow(self.running.iter().filter(decoding).map(|r| (r.held, r.held + 1))) {
@@ -413,11 +443,17 @@ impl Core {
                 break;
             }
         }
-        let steps: Vec<Step> =
-            self.running.iter().filter(decoding).map(|r| r.lease.step(r.todo()[0])).collect();
-        if steps.is_empty() {
+        if !self.running.iter().any(|running| running.decodes(one_path)) {
             return;
         }
+        if let Some(steps) = self.window()
+            && self.decode_window(steps)
+        {
+            return;
+        }
+        self.by_logits = self.by_logits.saturating_sub(1);
+        let steps: Vec<Step> =
+            self.running.iter().filter(decoding).map(|r| r.lease.step(r.todo()[0])).collect();
         let vocab = self.engine.config().vocab;
         self.logits.resize(self.logits.len().max(steps.len() * vocab), 0.0);
         let logits = &mut self.logits[..steps.len() * vocab];
@@ -425,22 +461,23 @@ impl Core {
         let result = self.engine.resident().decode_together(&steps, logits);
         let time = started.elapsed();
         let rows = self.running.iter_mut().filter(|running| running.decodes(one_path));
+        let mut messages = Vec::with_capacity(steps.len());
         match result {
             Ok(()) => {
                 self.load.steps += 1;
                 for (running, logits) in rows.zip(logits.chunks_exact(vocab)) {
                     running.held += 1;
-                    running.job.draft.decoded(time);
-                    self.load.completion_tokens += u64::from(running.job.choose(logits));
+                    running.job.timings.decode += time;
+                    messages.push(running.job.choose(logits, true));
                 }
             }
             Err(refusal) if refusal.code() == Code::OutOfMemory && self.shrink() => {}
             Err(refusal) => {
-                for running in self.running.iter_mut().filter(|running| running.decodes(one_path)) {
-                    running.job.fail(refusal.clone());
-                }
+                let rows = self.running.iter_mut().filter(|running| running.decodes(one_path));
+                messages.extend(rows.map(|running| running.job.fail(refusal.clone())));
             }
         }
+        self.tell(messages);
         self.sweep();
     }
 }

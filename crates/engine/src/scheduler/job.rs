@@ -1,99 +1,79 @@
 //! One reply as the scheduler sees it: waiting, then running.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 use tilewright_model::Refusal;
 
-use crate::Event;
-use crate::draft::Draft;
+use super::listener::{Listener, Message, News, Seat, Sink};
+use crate::draft::{Chooser, Draft};
 use crate::lease::Lease;
-
-/// Where events go; `false` says that nobody listens.
-pub(super) type Sink = Box<dyn FnMut(Result<Event, Refusal>) -> bool + Send>;
-
-/// A place among those that run and wait, given back when dropped.
-pub(super) struct Seat(Arc<AtomicUsize>);
-
-impl Seat {
-    /// For a place that `taken` counts already.
-    pub(super) fn new(taken: &Arc<AtomicUsize>) -> Self {
-        Self(Arc::clone(taken))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+use crate::{FinishReason, Timings};
 
 /// A reply, whether or not it has memory.
 pub(super) struct Job {
-    pub(super) draft: Draft,
+    pub(super) chooser: Chooser,
+    pub(super) listener: Arc<Listener>,
+    pub(super) timings: Timings,
     /// The prompt and the reply so far.
     pub(super) ids: Vec<u32>,
     /// When it came, by number.
     pub(super) order: u64,
     /// Whether it ran before and gave its memory back.
     pub(super) again: bool,
-    sink: Sink,
-    /// Given back before the end is told, so that who hears of it finds the place free.
-    seat: Option<Seat>,
 }
 
 impl Job {
-    pub(super) fn new(draft: Draft, sink: Sink, seat: Seat) -> Self {
-        let ids = draft.request().prompt.clone();
-        Self { draft, ids, order: 0, again: false, sink, seat: Some(seat) }
+    /// `told` counts the tokens that listeners are told.
+    pub(super) fn new(draft: Draft, sink: Sink, seat: Seat, told: &Arc<AtomicU64>) -> Self {
+        let (chooser, telling) = draft.into_halves();
+        let ids = chooser.request().prompt.clone();
+        let listener = Arc::new(Listener::new(telling, chooser.cancel().clone(), sink, seat, told));
+        Self { chooser, listener, timings: Timings::default(), ids, order: 0, again: false }
     }
 
     /// Positions its sequence may come to need.
     pub(super) fn room(&self) -> usize {
-        self.draft.request().prompt.len() + self.draft.max_tokens()
+        self.chooser.request().prompt.len() + self.chooser.max_tokens()
     }
 
-    /// Picks the token after all ids from their logits; whether there is one.
-    pub(super) fn choose(&mut self, logits: &[f32]) -> bool {
-        let chosen = self.draft.choose(logits);
-        let good = chosen.is_ok();
-        match chosen {
-            Ok(()) => self.ids.extend(self.draft.latest()),
+    /// Whether it needs no more steps.
+    pub(super) fn ended(&self) -> bool {
+        self.chooser.ended() || self.listener.is_over()
+    }
+
+    /// Picks the token after all ids from their logits, a step's if `stepped`.
+    pub(super) fn choose(&mut self, logits: &[f32], stepped: bool) -> Message {
+        let (began, first) = (Instant::now(), self.chooser.latest().is_none());
+        match self.chooser.choose(logits) {
+            Ok(token) => {
+                self.ids.push(token.id);
+                if !first {
+                    self.timings.decode += began.elapsed();
+                }
+                let timings = self.timings;
+                self.timings.decoded += usize::from(stepped);
+                self.message(News::Tokens { tokens: vec![token], stepped, timings })
+            }
             Err(refusal) => self.fail(refusal),
         }
-        self.tell();
-        good
     }
 
-    /// Takes the token after all ids, which the device chose.
-    fn take(&mut self, id: u32) {
-        match self.draft.take(id) {
-            Ok(()) => self.ids.push(id),
-            Err(refusal) => self.fail(refusal),
-        }
-        self.tell();
+    pub(super) fn message(&self, news: News) -> Message {
+        Message { listener: Arc::clone(&self.listener), news }
     }
 
-    /// Hands over what is ready.
-    pub(super) fn tell(&mut self) {
-        while let Some(event) = self.draft.pop() {
-            if matches!(event, Event::Done(_)) {
-                self.seat = None;
-            }
-            if !(self.sink)(Ok(event)) {
-                self.draft.cancel().cancel();
-            }
-        }
+    /// Ends it before its time.
+    pub(super) fn end(&mut self, reason: FinishReason) -> Message {
+        self.chooser.end();
+        self.message(News::End(reason, self.timings))
     }
 
     /// Ends it with a refusal.
-    pub(super) fn fail(&mut self, refusal: Refusal) {
-        if !self.draft.ended() {
-            self.draft.abandon();
-            self.seat = None;
-            (self.sink)(Err(refusal));
-        }
+    pub(super) fn fail(&mut self, refusal: Refusal) -> Message {
+        self.chooser.end();
+        self.message(News::Fail(refusal))
     }
 }
 
@@ -113,27 +93,35 @@ impl Running {
         &self.job.ids[self.held..]
     }
 
-    /// Takes ids that the device chose one after another, up to the reply's end. The sequence has become longer by
-    /// `computed`; of that it keeps what was taken. How many were.
-    pub(super) fn take(&mut self, ids: &[u32], computed: usize, time: Duration) -> usize {
-        let (held, known) = (self.held, self.job.ids.len());
-        self.job.draft.timings.decode += time;
+    /// Takes ids that the device chose one after another. The sequence has become longer by `computed`; of that it keeps what
+    /// was taken.
+    pub(super) fn take(&mut self, ids: &[u32], computed: usize, time: Duration) -> Message {
+        self.job.timings.decode += time;
+        let timings = self.job.timings;
+        let mut tokens = Vec::with_capacity(ids.len());
         for &id in ids {
-            if self.job.draft.ended() || self.job.draft.cancel().is_cancelled() {
+            if self.job.chooser.ended() {
                 break;
             }
-            self.held += 1;
-            self.job.draft.timings.decoded += 1;
-            self.job.take(id);
+            tokens.push(self.job.chooser.take(id));
+            self.job.ids.push(id);
         }
-        if self.held < held + computed {
+        self.held += tokens.len();
+        self.job.timings.decoded += tokens.len();
+        if tokens.len() < computed {
             self.lease.truncate(self.held);
         }
-        self.job.ids.len() - known
+        self.job.message(News::Tokens { tokens, stepped: true, timings })
+    }
+
+    /// Ids of its sequence that are its prompt's, or were told.
+    pub(super) fn known(&self) -> usize {
+        let told = self.job.chooser.request().prompt.len() + self.job.listener.told().saturating_sub(1);
+        self.held.min(told)
     }
 
     /// Whether the next thing to do is a decode step: one id is left, and `any` such will do or it is of the reply.
     pub(super) fn decodes(&self, any: bool) -> bool {
-        self.todo().len() == 1 && (any || self.job.draft.latest().is_some())
+        self.todo().len() == 1 && (any || self.job.chooser.latest().is_some())
     }
 }

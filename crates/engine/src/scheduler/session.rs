@@ -1,5 +1,6 @@
 //! One reply of a scheduler, seen by who asked for it.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
 use tilewright_model::{Code, Refusal};
@@ -13,18 +14,20 @@ use crate::{Cancel, Event, Reply};
 /// session closes it.
 #[derive(Debug)]
 pub struct Session {
-    events: Option<Receiver<Result<Event, Refusal>>>,
+    events: Option<Receiver<Result<Vec<Event>, Refusal>>>,
+    /// Came with one that was given already.
+    ready: VecDeque<Event>,
     cancel: Cancel,
     sampling: SamplingSet,
 }
 
 impl Session {
     pub(super) fn new(
-        events: Receiver<Result<Event, Refusal>>,
+        events: Receiver<Result<Vec<Event>, Refusal>>,
         cancel: Cancel,
         sampling: SamplingSet,
     ) -> Self {
-        Self { events: Some(events), cancel, sampling }
+        Self { events: Some(events), ready: VecDeque::new(), cancel, sampling }
     }
 
     /// The sampling settings in effect, the seed included.
@@ -60,7 +63,16 @@ impl Iterator for Session {
         // The thread never drops a sink before the end, unless it panicked.
         let lost =
             || Refusal::new(Code::DeviceFailed, "scheduler", "an end of the reply", "none: its thread ended");
-        let event = self.events.as_ref()?.recv().unwrap_or_else(|_| Err(lost()));
+        let events = self.events.as_ref()?;
+        let event = loop {
+            if let Some(event) = self.ready.pop_front() {
+                break Ok(event);
+            }
+            match events.recv().unwrap_or_else(|_| Err(lost())) {
+                Ok(events) => self.ready.extend(events),
+                Err(refusal) => break Err(refusal),
+            }
+        };
         if matches!(event, Ok(Event::Done(_)) | Err(_)) {
             self.events = None;
         }

@@ -3,13 +3,15 @@
 
 mod window;
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use tilewright_model::{Code, Refusal};
 
 use super::core::Core;
-use super::job::{Job, Seat};
+use super::job::Job;
+use super::listener::{Message, Seat};
 use super::memory::Budget;
 use super::*;
 use crate::draft::Draft;
@@ -36,6 +38,8 @@ struct Script {
     seed: Option<u64>,
     /// An id that ends it.
     stop: Option<u32>,
+    /// A text that ends it.
+    stop_text: Option<String>,
     /// After so many events nobody listens any more.
     leaves: Option<usize>,
     /// So many steps later it is cancelled.
@@ -47,7 +51,9 @@ impl Script {
         let temperature = Some(if self.seed.is_some() { 1.0 } else { 0.0 });
         let sampling = Sampling { temperature, seed: self.seed, ..Sampling::default() };
         let stop_ids = self.stop.into_iter().collect();
-        Request { max_tokens: Some(self.max_tokens), sampling, stop_ids, ..Request::new(self.prompt.clone()) }
+        let stop = self.stop_text.iter().cloned().collect();
+        let max_tokens = Some(self.max_tokens);
+        Request { max_tokens, sampling, stop_ids, stop, ..Request::new(self.prompt.clone()) }
     }
 }
 
@@ -73,6 +79,7 @@ fn scripts() -> impl Strategy<Value = Vec<Script>> {
         max_tokens,
         seed,
         stop,
+        stop_text: None,
         leaves,
         cancelled,
     });
@@ -88,37 +95,74 @@ struct Heard {
     events: usize,
 }
 
-fn job(engine: &Engine, script: &Script, inside: &Arc<AtomicUsize>, heard: &Arc<Mutex<Heard>>) -> Job {
+impl Heard {
+    fn hear(&mut self, event: Event) {
+        assert!(self.end.is_none(), "an event after the end");
+        self.events += 1;
+        match event {
+            Event::Token(token) => self.ids.push(token.id),
+            Event::Done(done) => {
+                self.cached = done.usage.cached_tokens;
+                assert_eq!(done.usage.completion_tokens, self.ids.len(), "tokens counted");
+                self.end = Some(Ok(done.reason));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn job(
+    engine: &Engine,
+    script: &Script,
+    inside: &Arc<AtomicUsize>,
+    heard: &Arc<Mutex<Heard>>,
+    told: &Arc<AtomicU64>,
+) -> Job {
     inside.fetch_add(1, Ordering::Relaxed);
     let checked = Checked::new(script.request(), &engine.facts(engine.plan().context)).unwrap();
     let (heard, leaves) = (Arc::clone(heard), script.leaves);
-    let sink = move |event: Result<Event, Refusal>| {
+    let sink = move |events: Result<Vec<Event>, Refusal>| {
         let mut heard = heard.lock().unwrap();
         assert!(heard.end.is_none(), "an event after the end");
-        heard.events += 1;
-        match event {
-            Ok(Event::Token(token)) => heard.ids.push(token.id),
-            Ok(Event::Done(done)) => {
-                heard.cached = done.usage.cached_tokens;
-                heard.end = Some(Ok(done.reason));
-            }
-            Ok(_) => {}
+        match events {
+            Ok(events) => events.into_iter().for_each(|event| heard.hear(event)),
             Err(refusal) => heard.end = Some(Err(refusal)),
         }
         leaves.is_none_or(|leaves| heard.events < leaves)
     };
-    Job::new(Draft::new(engine, checked).unwrap(), Box::new(sink), Seat::new(inside))
+    Job::new(Draft::new(engine, checked).unwrap(), Box::new(sink), Seat::new(inside), told)
 }
 
-/// Runs scripts to their end. Gives what each heard, and what the scheduler says of itself at the end.
+/// Runs scripts to their end, each listener hearing at once. Gives what each heard, and what the scheduler says of itself at
+/// the end.
 fn play(
     engine: &Engine,
     watch: &Watch,
     scripts: &[Script],
     options: &SchedulerOptions,
 ) -> (Vec<Heard>, Load) {
+    play_late(engine, watch, scripts, options, 0)
+}
+
+/// The same, listeners hearing so many steps later.
+fn play_late(
+    engine: &Engine,
+    watch: &Watch,
+    scripts: &[Script],
+    options: &SchedulerOptions,
+    late: usize,
+) -> (Vec<Heard>, Load) {
     let budget = Budget::new(engine, options.kv_bytes).unwrap();
-    let mut core = Core::new(engine, options, budget);
+    let (told, due) = (Arc::<AtomicU64>::default(), Arc::<Mutex<VecDeque<Vec<Message>>>>::default());
+    let queue = Arc::clone(&due);
+    let outlet = move |messages: Vec<Message>| {
+        match late {
+            0 => messages.into_iter().for_each(Message::deliver),
+            _ => queue.lock().unwrap().back_mut().unwrap().extend(messages),
+        }
+        true
+    };
+    let mut core = Core::new(engine, options, budget, Box::new(outlet), &told);
     let inside = Arc::<AtomicUsize>::default();
     let heard: Vec<_> = scripts.iter().map(|_| Arc::<Mutex<Heard>>::default()).collect();
     let mut cancels = vec![None; scripts.len()];
@@ -127,8 +171,8 @@ fn play(
     while now <= last || core.is_busy() {
         for (index, script) in scripts.iter().enumerate() {
             if script.at == now {
-                let job = job(engine, script, &inside, &heard[index]);
-                cancels[index] = Some(job.draft.cancel().clone());
+                let job = job(engine, script, &inside, &heard[index], &told);
+                cancels[index] = Some(job.chooser.cancel().clone());
                 core.take(Command::Open(Box::new(job)));
             }
             if script.cancelled.is_some_and(|after| script.at + after == now)
@@ -137,13 +181,21 @@ fn play(
                 cancel.cancel();
             }
         }
+        due.lock().unwrap().push_back(Vec::new());
         core.step();
+        while due.lock().unwrap().len() > late {
+            let messages = due.lock().unwrap().pop_front().unwrap();
+            messages.into_iter().for_each(Message::deliver);
+        }
         let load = core.load();
         assert!(load.running <= options.parallel);
         assert!(load.kv_limit.is_none_or(|limit| load.kv_bytes <= limit), "{load:?}");
         assert_eq!(watch.alive(), load.running + load.kept, "sequences that nobody owns");
         now += 1;
         assert!(now < 20_000, "it does not end");
+    }
+    for messages in std::mem::take(&mut *due.lock().unwrap()) {
+        messages.into_iter().for_each(Message::deliver);
     }
     let load = core.load();
     assert_eq!((load.running, load.waiting, inside.load(Ordering::Relaxed)), (0, 0, 0));
@@ -184,19 +236,21 @@ proptest! {
         pages in any::<bool>(),
         two_paths in any::<bool>(),
         window in 0_usize..12,
+        late in 0_usize..4,
     ) {
         // A device of two paths has no pages: nothing is taken in again there that was decoded.
         let kind = Kind { pages: pages && !two_paths, two_paths, window, most: None, real: None };
         let kv_bytes = options.kv_bytes.filter(|_| kind.pages);
         let options = SchedulerOptions { kv_bytes, ..options };
         let (engine, watch) = fake::engine_of(kind, VOCAB, mixing);
-        let (heard, _) = play(&engine, &watch, &scripts, &options);
+        let (heard, _) = play_late(&engine, &watch, &scripts, &options, late);
         check(&engine, &scripts, &heard);
     }
 }
 
 fn script(at: usize, prompt: &[u32], max_tokens: usize) -> Script {
-    Script { at, prompt: prompt.to_vec(), max_tokens, seed: None, stop: None, leaves: None, cancelled: None }
+    let prompt = prompt.to_vec();
+    Script { at, prompt, max_tokens, seed: None, stop: None, stop_text: None, leaves: None, cancelled: None }
 }
 
 const PAGED: Kind = Kind { pages: true, two_paths: false, window: 0, most: None, real: None };
@@ -451,4 +505,20 @@ fn work_between_steps_is_called_until_it_is_done() {
         .unwrap();
     drop(permit);
     assert_eq!(told.iter().collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn a_listener_that_panics_leaves_nobody_waiting() {
+    let (scheduler, _, permit) = held();
+    scheduler.open_with(script(0, &[1], 40).request(), |_| panic!("a listener's own mistake")).unwrap();
+    let session = scheduler.open(script(0, &[2], 40).request()).unwrap();
+    drop(permit);
+    assert_eq!(session.reply().unwrap_err().code(), Code::DeviceFailed);
+    // The threads end a moment later; then nothing can be opened, and nothing waits for ever.
+    let refused = (0..1000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let opened = scheduler.open(script(0, &[3], 2).request());
+        opened.and_then(super::Session::reply).err()
+    });
+    assert_eq!(refused.unwrap().code(), Code::DeviceFailed);
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 mod client;
+#[path = "../../examples/host/device.rs"]
+mod device;
 
 mod chat;
 mod completions;
@@ -17,3 +19,4 @@ mod spoilt;
 mod streaming;
 mod structured;
 mod text;
+mod together;

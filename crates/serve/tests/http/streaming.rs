@@ -71,7 +71,7 @@ fn pieces_never_hold_a_part_of_a_stop_string() {
 
 #[test]
 fn reasoning_has_a_field_of_its_own() {
-    let more = json!({"stream": true, "enable_thinking": true, "max_tokens": 8, "ignore_eos": true});
+    let more = json!({"stream": true, "enable_thinking": true, "max_tokens": 24, "ignore_eos": true});
     let chunks = chat("Think", more).chunks();
     let reasons = |c: &Value| c["choices"][0]["delta"].get("reasoning_content").is_some();
     assert!(chunks.iter().filter(|c| reasons(c)).count() > 1, "{chunks:?}");

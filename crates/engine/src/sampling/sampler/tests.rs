@@ -174,3 +174,24 @@ proptest! {
         prop_assert_eq!((moved_pick + shift) % n, pick);
     }
 }
+
+proptest! {
+    /// The plain pick reads the logits where they lie; the steps in their order find the same.
+    #[test]
+    fn a_plain_pick_is_that_of_all_steps(
+        logits in prop::collection::vec(-3_i8..3, 12..40),
+        gaps in prop::collection::btree_set(0_u32..8, 0..7),
+        padding in 0_usize..4,
+    ) {
+        let logits: Vec<f32> = logits.into_iter().map(f32::from).collect();
+        let gaps: Vec<u32> = gaps.into_iter().collect();
+        let tokens = Tokens::except(logits.len() - padding, &gaps);
+        let pick = |allowed: Option<&[u32]>| {
+            let mut sampler = Sampler::new(SamplingSet::default(), &[1, 2], tokens.clone());
+            sampler.pick_among(&logits, &[], allowed).unwrap()
+        };
+        let plain = pick(None);
+        prop_assert!(tokens.has(plain));
+        prop_assert_eq!(plain, pick(Some(&[u32::MAX; 2])));
+    }
+}

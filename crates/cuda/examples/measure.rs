@@ -1,6 +1,7 @@
-//! Times a GPU on random weights: `cargo run --release -p tilewright-cuda --example measure -- FOLDER [qwen3-0.6b [safe]]`.
+//! Times a GPU on random weights: `cargo run --release -p tilewright-cuda --example measure -- FOLDER [qwen3-0.6b [safe|whole]]`.
 //!
-//! With `safe` what serves without the persistent kernel: single sequences in launches that overlap.
+//! With `safe` what serves without the persistent kernel: single sequences in launches that overlap. With `whole` keys and values
+//! lie as if the GPU could map no pages: a sequence's in one piece.
 //!
 //! The checkpoint is made in FOLDER if it is not there. Every trial is printed; nothing is timed before the persistent
 //! decoder has chosen the tokens that the greatest logits of single steps name.
@@ -26,11 +27,12 @@ fn main() -> Result<(), Refusal> {
         write(&preset.config(), 0, &folder, &mut |_| ())?;
     }
     let checkpoint = Checkpoint::open(&folder)?;
-    if args.next().as_deref() == Some("safe") {
+    let how = args.next();
+    if how.as_deref() == Some("safe") {
         return [false, true].into_iter().try_for_each(|hopper| safe(&checkpoint, preset, hopper));
     }
     for weights in [WeightFormat::Bf16, WeightFormat::Int8] {
-        measure(&checkpoint, preset, weights)?;
+        measure(&checkpoint, preset, weights, how.as_deref() != Some("whole"))?;
     }
     Ok(())
 }
@@ -48,8 +50,18 @@ fn safe(checkpoint: &Checkpoint, preset: Preset, hopper: bool) -> Result<(), Ref
     steps(&mut model)
 }
 
-fn measure(checkpoint: &Checkpoint, preset: Preset, weights: WeightFormat) -> Result<(), Refusal> {
-    let options = CudaOptions { weights: Some(weights), hopper: Some(true), ..CudaOptions::default() };
+fn measure(
+    checkpoint: &Checkpoint,
+    preset: Preset,
+    weights: WeightFormat,
+    pages: bool,
+) -> Result<(), Refusal> {
+    let options = CudaOptions {
+        weights: Some(weights),
+        hopper: Some(true),
+        pages: Some(pages),
+        ..CudaOptions::default()
+    };
     let mut model = opened(checkpoint, preset, &options)?;
     check(&mut model)?;
     for position in [1, 128, 512, 1024, 4096] {

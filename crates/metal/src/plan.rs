@@ -69,6 +69,15 @@ pub fn resolve_plan(
         notes.push(format!("matrices computed on as the file stores them: {}", held.join(", ")));
         notes.extend(formats.rounded(stored));
     }
+    let packed = formats.packed(&shape);
+    let elements = packed.vocabulary + packed.layers;
+    if elements > 0 {
+        let (pairs, plain) = (2 * elements, 4 * elements);
+        notes.push(format!(
+            "{elements} weights held as pairs of bf16 numbers, rebuilt by every kernel that reads them: {pairs} bytes instead \
+             of {plain} as f32"
+        ));
+    }
     let execution = ExecutionPlan::resolve(request, &linked(&shape, &formats, facts));
     notes.extend(execution.differences(request));
     if options.gemm.is_none() {

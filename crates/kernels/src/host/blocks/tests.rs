@@ -42,7 +42,8 @@ fn planes<'n>(tensor: &Tensor<'_>, format: Format, names: &[&'n str; 4]) -> Vec<
     let [rows, columns] = [tensor.rows(), tensor.row_len()].map(|n| n as u32);
     let slot = Slot::of_matrix([rows, columns], format);
     let mut bytes = vec![0; slot.end() as usize];
-    put(&mut bytes, slot, format, &[tensor], &mut |_| panic!("blocks are taken as they are")).unwrap();
+    put(&mut bytes, slot, format, &[tensor], &mut |_| panic!("blocks are taken as they are"), &mut 0)
+        .unwrap();
     let found = format.planes(columns).into_iter().zip(slot.places());
     found
         .map(|(plane, (start, _))| {

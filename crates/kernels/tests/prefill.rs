@@ -153,6 +153,22 @@ fn every_attention_and_depth_agrees_with_the_reference() {
     }
 }
 
+/// E70, with every storage, whole tiles and edges.
+#[test]
+fn projections_on_tensor_operations_agree_with_the_reference() {
+    for name in FIXTURES {
+        let checkpoint = fixture(name);
+        for (storage, tolerance) in [
+            (Scalar::F32, Tolerance::F32_STATE),
+            (Scalar::F16, Tolerance::F16_STATE),
+            (Scalar::Bf16, Tolerance::BF16_STATE),
+        ] {
+            let options = Options::by_matrices(Chunk::new(24, storage)).on_tensor_operations();
+            show(&format!("{name} in {storage}"), chunked(&checkpoint, 29, options, tolerance));
+        }
+    }
+}
+
 #[test]
 fn narrow_boundaries_stay_within_their_tolerances() {
     for name in ["qwen3-tiny", "qwen2-bias", "qwen3-sharded-f16"] {

@@ -45,6 +45,10 @@ impl Suite {
     /// Tells the outcome of every kernel at `shape` whose name contains `only`.
     pub fn each(&self, shape: &Shape, only: &str, tell: &mut dyn FnMut(&str, Outcome)) {
         for (name, kernel) in catalogue::kernels(shape).into_iter().filter(|(name, _)| name.contains(only)) {
+            if kernel.has_tiles() && !self.facts().tensor_operations {
+                tell(&name, Outcome::Skipped("the device has no tensor operations of Metal 4".to_owned()));
+                continue;
+            }
             let outcome = match &self.0 {
                 Kind::Shim(device) => compare(&**device, kernel),
                 #[cfg(any(target_os = "macos", metal_typecheck))]

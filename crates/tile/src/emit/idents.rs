@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arena::Handle;
-use crate::ir::{Builtin, Kernel, Names, OpId, OpKind, Origin, Param, Shared, ValueId};
+use crate::ir::{Builtin, Kernel, Names, OpKind, Origin, Param, Shared, ValueId};
 use crate::types::Type;
+use crate::verify::filled;
 
 /// Words of the two languages, and names the emitters use themselves, that a kernel may want as a name.
 const RESERVED: &str = "\
@@ -14,7 +15,8 @@ const RESERVED: &str = "\
     group_y group_z half if inline int kernel lane lane_index log long max metal min namespace new \
     operator precise private public register return rsqrt short signed simd_group simd_group_index \
     sin sizeof sqrt static struct switch tanh template this thread threadIdx thread_index \
-    thread_position threadgroup tile_factor tile_product tile_result tile_sums true typedef typename uchar uint union unsigned using void volatile \
+    thread_position threadgroup tile_factor tile_left tile_product tile_result tile_right tile_store tile_sums \
+    tile_to true typedef typename uchar uint union unsigned using void volatile \
     while";
 
 /// A name for everything that appears in the text.
@@ -92,20 +94,6 @@ impl Idents {
     pub(super) fn shared(&self, shared: Handle<Shared>) -> &str {
         &self.shared[shared.index()]
     }
-}
-
-/// Where the tile was filled that a value has become.
-fn filled(kernel: &Kernel, value: ValueId) -> ValueId {
-    let of = |op: OpId, n: u32| match &kernel.ops[op].kind {
-        OpKind::TileMultiply { sum, .. } => Some(*sum),
-        OpKind::Loop(l) => l.init.get(n as usize).copied(),
-        _ => None,
-    };
-    let before = match kernel.defs[value].origin {
-        Origin::Result(op, n) | Origin::Carried(op, n) => of(op, n),
-        _ => None,
-    };
-    before.map_or(value, |before| filled(kernel, before))
 }
 
 /// The variable that holds a thread's place in the launch.

@@ -49,6 +49,12 @@ impl<D: Dialect> Writer<'_, D> {
         self.depth += 1;
     }
 
+    /// Opens a block of its own.
+    pub(super) fn scope(&mut self) {
+        self.line("{");
+        self.depth += 1;
+    }
+
     /// Ends a block.
     pub(super) fn close(&mut self) {
         self.depth -= 1;

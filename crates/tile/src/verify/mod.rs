@@ -44,6 +44,7 @@ pub use explain::explain;
 pub use facts::{AxisGuard, Facts};
 pub use limits::Limits;
 pub use rule::{Finding, Level, Rejection, Rule};
+pub(crate) use tile::filled;
 
 use analysis::Analysis;
 

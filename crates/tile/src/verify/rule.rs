@@ -401,6 +401,9 @@ pub enum Rule {
     /// A device plans its tiles for one kind of product.
     #[error("products of tiles in one kernel have factors of one type, and all or none transposed")]
     TileMixed,
+    /// A loop carries a tile where it is.
+    #[error("a carried tile changes places with another from pass to pass")]
+    TileMoved,
     /// A tile is added to where it is.
     #[error("the tile {what} is used {uses} times, or in another block than where it is made")]
     TileReused {

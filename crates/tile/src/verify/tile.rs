@@ -4,7 +4,7 @@
 //! that is changed means the same as values that are not.
 
 use crate::arena::Handle;
-use crate::ir::{Block, Kernel, OpId, OpKind, Space, ValueId, View};
+use crate::ir::{Block, Kernel, OpId, OpKind, Origin, Space, ValueId, View};
 use crate::types::{Scalar, Type};
 
 use super::Findings;
@@ -83,7 +83,15 @@ fn uses(
         used.extend(tiles(&op.kind.operands()));
         judged.extend(tiles(&op.results).into_iter().map(|value| (value, Some(id))));
         match &op.kind {
-            OpKind::Loop(l) => uses(kernel, &l.body, &l.carried, &l.yields, Some(id), findings),
+            OpKind::Loop(l) => {
+                for (&carried, &yielded) in l.carried.iter().zip(&l.yields) {
+                    if kernel.ty(carried) == Type::Tile && filled(kernel, yielded) != filled(kernel, carried)
+                    {
+                        findings.at(id, Rule::TileMoved);
+                    }
+                }
+                uses(kernel, &l.body, &l.carried, &l.yields, Some(id), findings);
+            }
             OpKind::When(_, body) => uses(kernel, body, &[], &[], Some(id), findings),
             _ => {}
         }
@@ -94,6 +102,20 @@ fn uses(
             findings.at(id, Rule::TileReused { what: findings.names.of(value).to_owned(), uses: all });
         }
     }
+}
+
+/// Where the tile was filled that a value has become.
+pub(crate) fn filled(kernel: &Kernel, value: ValueId) -> ValueId {
+    let of = |op: OpId, n: u32| match &kernel.ops[op].kind {
+        OpKind::TileMultiply { sum, .. } => Some(*sum),
+        OpKind::Loop(l) => l.init.get(n as usize).copied(),
+        _ => None,
+    };
+    let before = match kernel.defs[value].origin {
+        Origin::Result(op, n) | Origin::Carried(op, n) => of(op, n),
+        _ => None,
+    };
+    before.map_or(value, |before| filled(kernel, before))
 }
 
 /// How often a value is used in the whole kernel.

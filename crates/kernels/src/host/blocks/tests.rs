@@ -121,7 +121,8 @@ fn products_of_a_vector_are_those_of_float64() {
 #[test]
 fn products_of_a_chunk_are_those_of_float64() {
     type Build = fn(&Product) -> Kernel;
-    let builds: [Build; 5] = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
+    let builds: [Build; 6] =
+        [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk, tiers::tensor];
     let (rows, a) = (5, noise(5 * 512, 6));
     each(|what, format, tensor| {
         let expected: Vec<f64> = a.chunks(512).flat_map(|row| multiply(tensor, row)).collect();

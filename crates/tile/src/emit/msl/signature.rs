@@ -3,7 +3,7 @@
 use crate::emit::dialect::{Dialect, Types};
 use crate::emit::idents::builtin_name;
 use crate::emit::writer::Writer;
-use crate::ir::{Builtin, Kernel, OpKind, Param, Shuffle};
+use crate::ir::{Builtin, OpKind, Param, Shuffle};
 use crate::types::Type;
 
 use super::{Msl, matrix, prelude, tile};
@@ -18,7 +18,7 @@ impl Dialect for Msl {
         if uses_fragments {
             out.line("#include <metal_simdgroup_matrix>");
         }
-        if has_tiles(kernel) {
+        if kernel.has_tiles() {
             tile::HEADERS.iter().for_each(|header| out.line(header));
         }
         out.line("#if __METAL_VERSION__ >= 320");
@@ -78,11 +78,6 @@ impl Dialect for Msl {
             out.line(format!("{align}threadgroup {scalar} {name}[{}];", shared.elements));
         }
     }
-}
-
-/// Whether a kernel needs the tensor operations of Metal 4.
-fn has_tiles(kernel: &Kernel) -> bool {
-    kernel.defs().iter().any(|(_, def)| def.ty == Type::Tile)
 }
 
 /// Whether a shared allocation is accessed by vectors or as tiles.

@@ -63,7 +63,7 @@ impl Tiles for Msl {
     ) {
         let name = out.value(tile);
         let (left, right) = (on(out, left, "tile_left"), on(out, right, "tile_right"));
-        out.enter("");
+        out.scope();
         out.line(format!("tile_factor {left}, {right};"));
         out.line(format!("tile_product().run(tile_left, tile_right, {name});"));
         out.close();
@@ -71,7 +71,7 @@ impl Tiles for Msl {
 
     fn tile_store(&self, out: &mut Writer<'_, Msl>, to: Handle<View>, value: ValueId) {
         let (name, to) = (out.value(value), on(out, to, "tile_to"));
-        out.enter("");
+        out.scope();
         out.line(format!("tile_result {to};"));
         out.line(format!("{name}.store(tile_to);"));
         out.close();

@@ -54,6 +54,10 @@ const WRONG: &[(&str, &str)] = &[
     ("float4 v = char4(1);", "cannot initialize"),
     ("uint v = group_position.x;", "undeclared identifier 'group_position'"),
     ("threadgroup float* q = p + 1.5f;", "invalid operands"),
+    (
+        "tensor<threadgroup float, extents<int, 64, 64>, tensor_inline> q(x, extents<int, 64, 64>());",
+        "no matching constructor",
+    ),
 ];
 
 #[test]

@@ -43,6 +43,20 @@ fn matmul_multiplies_whole_and_partial_tiles() {
     }
 }
 
+/// Both add fused products in order of the inner index, so the interpreter gives both the same bits; a GPU need not.
+#[test]
+fn tiles_and_fragments_are_the_same_sums() {
+    for storage in [Scalar::F32, Scalar::F16, Scalar::Bf16] {
+        let product = Product { rows: 70, columns: 68, inner: 100, storage };
+        let inputs = float_inputs(&product);
+        let bits = |kernel| -> Vec<u64> {
+            outputs(kernel, &inputs)["c"].iter().map(|number| f64::from(*number).to_bits()).collect()
+        };
+        let fragments = bits(matmul("test", &product, Depth::D64));
+        assert_eq!(bits(tensor_matmul("test", &product)), fragments, "{storage}");
+    }
+}
+
 /// A matrix of `[rows, inner]` as its format stores it, and the numbers that stands for.
 struct Stored {
     weights: Data,

@@ -45,13 +45,13 @@ kernel void tiles(
             factors[v7 * 64 + v8 + 4096] = v14;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-         {
+        {
             tile_factor tile_left(factors, extents<int, 64, 64>()), tile_right(factors + 4096, extents<int, 64, 64>());
             tile_product().run(tile_left, tile_right, v2);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-     {
+    {
         tile_result tile_to(factors, extents<int, 64, 64>());
         v2.store(tile_to);
     }

@@ -56,6 +56,7 @@ fn selftest_compares_kernels_and_says_so() {
         report["exact"].as_u64().unwrap() >= 5 && report["near"].as_array().unwrap().is_empty(),
         "{report}"
     );
+    assert!(report["skipped"].as_array().unwrap().is_empty(), "the shim has everything: {report}");
     assert_eq!(report["device"]["kind"], "shim");
     if !cfg!(target_os = "macos") {
         let refusal = tilewright(&["selftest", "--json"]).refusal();

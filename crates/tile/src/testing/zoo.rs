@@ -293,6 +293,17 @@ pub fn tiles(storage: Scalar) -> Kernel {
     })
 }
 
+/// A tile that is filled and stored, and no product.
+pub fn filled_tile() -> Kernel {
+    kernel("filled_tile", Launch::groups(1).threads(128), |k| {
+        let tile = k.scratch::<f32>("tile", [64, 64]);
+        let y = k.write::<f32>("y", [64, 64]);
+        tile.set_tile(k.tile(2.5));
+        k.barrier();
+        k.each(k.thread_strided(4096, 1), |i| y.set((i / 64, i % 64), tile.at((i / 64, i % 64))));
+    })
+}
+
 /// Views of every shape on one buffer and one allocation; positions beyond 32 bits.
 pub fn views() -> Kernel {
     kernel("views", Launch::groups(2).threads(64), |k| {
@@ -327,6 +338,7 @@ pub fn all() -> Vec<Kernel> {
         control(),
         fragments(Scalar::F16),
         tiles(Scalar::F32),
+        filled_tile(),
         views(),
     ]
 }

@@ -180,8 +180,9 @@ pub(super) fn write(out: &mut Writer<'_, Cuda>) {
         OpKind::TileMultiply { left, transposed, .. } => Some((kernel.views()[*left].element, *transposed)),
         _ => None,
     });
-    if let Some((factor, transposed)) = tile {
-        parts.extend([tile::TILE.to_owned(), tile::product(factor, transposed)]);
+    if kernel.has_tiles() {
+        parts.push(tile::TILE.to_owned());
+        parts.extend(tile.map(|(factor, transposed)| tile::product(factor, transposed)));
     }
     for op in [Reduction::Sum, Reduction::Max, Reduction::Min] {
         for scalar in [Scalar::F32, Scalar::I32, Scalar::U32] {

@@ -6,6 +6,7 @@ use crate::arena::Handle;
 use crate::emit::dialect::{Tiles, Types};
 use crate::emit::writer::Writer;
 use crate::ir::{OpKind, ValueId, View};
+use crate::types::Scalar;
 
 use super::Msl;
 
@@ -20,7 +21,11 @@ pub(super) fn types(out: &mut Writer<'_, Msl>) {
         OpKind::TileMultiply { left, transposed, .. } => Some((kernel.views[*left].element, *transposed)),
         _ => None,
     });
-    let Some((factor, transposed)) = product else { return };
+    if !kernel.has_tiles() {
+        return;
+    }
+    // One that is only filled needs a plan as well.
+    let (factor, transposed) = product.unwrap_or((Scalar::F32, false));
     let tensor = |scalar, name: &str| {
         format!("typedef tensor<threadgroup {scalar}, extents<int, 64, 64>, tensor_inline> {name};")
     };

@@ -17,10 +17,10 @@ mod numbers;
 mod plain;
 mod role;
 mod split;
-mod tensor;
+mod whole;
 
 pub use buffered::msl;
 pub use plain::{bm64, original, vecload4};
 pub use role::{Product, Role};
 pub use split::splitk;
-pub use tensor::tensor;
+pub use whole::tensor;

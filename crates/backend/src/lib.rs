@@ -10,6 +10,7 @@ pub mod entry_point;
 pub mod execution;
 pub mod greedy;
 pub mod ledger;
+mod packing;
 mod plan;
 mod progress;
 mod resident;
@@ -18,6 +19,7 @@ pub mod support;
 
 pub use checks::Checks;
 pub use greedy::Greedy;
+pub use packing::{Packing, Scopes};
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage, Watch};
 pub use resident::{Cancel, LogitSink, Paging, Resident, Sequence, Step};

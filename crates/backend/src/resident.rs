@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tilewright_model::{Code, Config, Refusal};
 
-use crate::Plan;
 use crate::greedy::{self, Greedy};
+use crate::{Packing, Plan};
 
 /// A flag that stops work between two steps, from any thread.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +123,11 @@ pub trait Resident: Send {
     /// As `decode`.
     fn decode_together(&mut self, steps: &[Step], logits: &mut [f32]) -> Result<(), Refusal> {
         self.decode(steps, logits)
+    }
+
+    /// What it holds packed without loss and compared when it was opened; `None` on a device that packs nothing so.
+    fn packing(&self) -> Option<Packing> {
+        None
     }
 
     /// Launches of the last command buffer, on a device that counts them.

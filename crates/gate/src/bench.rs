@@ -30,6 +30,9 @@ pub const CANDIDATE: &str = "tilewright";
 /// The control's.
 pub const CONTROL: &str = "tilewright again";
 
+/// What a time includes where weights are held packed.
+pub(crate) const REBUILDING: &str = "rebuilding weights from their pairs, in every kernel that reads them";
+
 /// Makes the model resident with a prefill chunk of so many rows.
 pub type Open<'a> = dyn FnMut(usize) -> Result<Box<dyn Resident>, Refusal> + 'a;
 
@@ -203,6 +206,7 @@ fn blank(subject: &Subject<'_>, peers: &[Peer], absent: Vec<Absent>, settings: &
         machine: Machine::look(&subject.plan, &subject.reason),
         model,
         precision: precision.clone(),
+        packing: None,
         method: Method {
             device: subject.plan.device.to_string(),
             kernels: subject.plan.kernels.to_string(),
@@ -345,6 +349,11 @@ impl Running<'_, '_> {
         for workload in &workloads {
             let ours = resident(&mut self.ours, subject, workload.chunk)?;
             ours.release();
+            self.report.packing = ours.model.packing();
+            let includes = &mut self.report.method.includes;
+            if self.report.packing.is_some() && !includes.iter().any(|what| what == REBUILDING) {
+                includes.push(REBUILDING.to_owned());
+            }
             let precision = &self.report.precision;
             let progress = &mut self.progress;
             let mut tell = |done, total| {

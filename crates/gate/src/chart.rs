@@ -66,6 +66,9 @@ fn facts(page: &mut String, report: &Report) {
         ("and not", report.method.excludes.join("; ")),
         ("remarks", report.method.remarks.join(" ")),
     ];
+    if let Some(packing) = &report.packing {
+        rows.push(("held packed", packing.describe()));
+    }
     if let Some(gpu) = &machine.gpu {
         rows.push(("GPU", format!("{}, driver {}", gpu.name, gpu.driver.as_deref().unwrap_or("not known"))));
     }

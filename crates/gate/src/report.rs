@@ -15,6 +15,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tilewright_backend::Packing;
 use tilewright_model::{Code, Refusal};
 
 pub use check::{CacheCheck, Check, Compared, OtherReference, PeerCheck};
@@ -48,6 +49,9 @@ pub struct Report {
     pub model: ModelFacts,
     /// In which precision, and how far from the reference it may be.
     pub precision: Precision,
+    /// What the device held packed without loss, of a device that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
     /// How.
     pub method: Method,
     /// Who took part: ours first.

@@ -132,6 +132,9 @@ pub fn markdown(report: &Report) -> Result<String, Refusal> {
     for absent in &report.absent {
         let _ = writeln!(page, "Absent: {} ({}).", absent.name, absent.reason);
     }
+    if let Some(packing) = &report.packing {
+        let _ = writeln!(page, "Held packed: {}.", packing.describe());
+    }
     let _ = writeln!(page, "{}", compared(report));
     page.push_str(
         "| test | what | engine | tok/s | median (95 %) | least to most | median of ratios (95 %) | ratio of medians (95 %) \

@@ -5,6 +5,7 @@ use tilewright_tile::Scalar;
 
 use crate::format::Format;
 use crate::layout::{ModelPack, Slot, Tensor};
+use crate::lossless::Packed;
 use crate::shape::Shape;
 
 /// How the matrices of a layer are stored.
@@ -146,6 +147,22 @@ impl Formats {
         }
         let sum = |format: Format| all.iter().filter(|(of, _)| *of == format).map(|(_, bytes)| bytes).sum();
         self.distinct().into_iter().map(|format| (format, sum(format))).collect()
+    }
+
+    /// Elements of the matrices that are held as pairs.
+    pub fn packed(&self, shape: &Shape) -> Packed {
+        let of = |format: Format, elements: u64| if format == Format::Pairs { elements } else { 0 };
+        let vocabulary = u64::from(shape.vocab) * u64::from(shape.hidden);
+        let head = if shape.tied { 0 } else { of(self.head, vocabulary) };
+        let matrices = || Tensor::ALL.into_iter().filter(|tensor| tensor.is_matrix());
+        let pieces = self.layers.iter().flat_map(|layer| {
+            matrices().flat_map(|tensor| {
+                let columns = u64::from(tensor.extents(shape)[1]);
+                let pieces = layer.of(tensor, shape, self.vectors);
+                pieces.into_iter().map(move |(rows, format)| of(format, u64::from(rows) * columns))
+            })
+        });
+        Packed { vocabulary: of(self.embedding, vocabulary) + head, layers: pieces.sum() }
     }
 
     /// The matrices that are not held as they are stored, a line for each role, type and format.

@@ -10,32 +10,43 @@ mod tests;
 use std::collections::BTreeMap;
 
 use half::{bf16, f16};
-use tilewright_model::{LayerParameters, Parameters, Refusal, Rope, Tensor};
+use tilewright_model::{Code, LayerParameters, Parameters, Refusal, Rope, Tensor};
 use tilewright_tile::Scalar;
 
 use crate::format::{Format, INT8_GROUP};
 use crate::formats::Formats;
 use crate::layout::{self, ModelPack, Piece, Slot};
+use crate::lossless::{self, Packed};
 use crate::shape::Shape;
 use blocks::Planes;
 
-/// The resources `embedding`, `layers`, `final_norm` and (untied) `head`, each with its bytes.
+/// What a model's weights are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// `embedding`, `layers`, `final_norm` and (untied) `head`, each with its bytes.
+    pub resources: BTreeMap<&'static str, Vec<u8>>,
+    /// What became pairs, every element of it compared bit by bit with its number.
+    pub packed: Packed,
+}
+
+/// The weights in their formats.
 ///
 /// Blocks whose format keeps them are taken as they are stored. Of everything else `numbers` gives the numbers, in row-major
-/// order. `Format::Pairs` takes their upper halves; [`lossless::check`](crate::lossless::check) tells whether that loses
-/// anything. Peak memory is that of the result and of one layer in f32.
+/// order. `Format::Pairs` takes their upper halves, and numbers that these do not give back are refused. Peak memory is that
+/// of the result and of one layer in f32.
 ///
 /// # Errors
-/// What `numbers` gives; `non_finite_weight`.
+/// What `numbers` gives; `non_finite_weight`; `packed_weights_differ`.
 pub fn weights(
     parameters: &Parameters<Tensor<'_>>,
     shape: &Shape,
     formats: &Formats,
     mut numbers: impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
-) -> Result<BTreeMap<&'static str, Vec<u8>>, Refusal> {
+) -> Result<Weights, Refusal> {
     let vocabulary = [shape.vocab, shape.hidden];
+    let mut packed = Packed::default();
     let mut alone = |tensor: &Tensor<'_>, extents, format| {
-        matrix(&[Piece::whole(extents, format)], &[tensor], &mut numbers)
+        counted(&[Piece::whole(extents, format)], &[tensor], &mut numbers, &mut packed.vocabulary)
     };
     let mut resources = BTreeMap::new();
     resources.insert("embedding", alone(&parameters.embedding, vocabulary, formats.embedding())?);
@@ -49,21 +60,32 @@ pub fn weights(
     let mut layers = Vec::with_capacity(packs.bytes() as usize);
     for (n, layer) in (0..).zip(&parameters.layers) {
         for of in layout::Tensor::ALL {
-            layers.extend(matrix(packs.layer(n).1.pieces(of), &parts(layer, of), &mut numbers)?);
+            let (pack, parts) = (packs.layer(n).1, parts(layer, of));
+            layers.extend(counted(pack.pieces(of), &parts, &mut numbers, &mut packed.layers)?);
         }
     }
     resources.insert("layers", layers);
-    Ok(resources)
+    Ok(Weights { resources, packed })
 }
 
 /// The bytes of `pieces` of a matrix, which follow one another, made of the stacked `tensors`; as in [`weights`].
 ///
 /// # Errors
-/// What `numbers` gives; `non_finite_weight`.
+/// What `numbers` gives; `non_finite_weight`; `packed_weights_differ`.
 pub fn matrix(
     pieces: &[Piece],
     tensors: &[&Tensor<'_>],
     numbers: &mut impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
+) -> Result<Vec<u8>, Refusal> {
+    counted(pieces, tensors, numbers, &mut 0)
+}
+
+/// The same, which adds the elements that became pairs to `packed`.
+fn counted(
+    pieces: &[Piece],
+    tensors: &[&Tensor<'_>],
+    numbers: &mut impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
+    packed: &mut u64,
 ) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     let mut rest = tensors.iter();
@@ -77,7 +99,7 @@ pub fn matrix(
         }
         let start = bytes.len();
         bytes.resize(start + (slot.end() - slot.offset) as usize, 0);
-        put(&mut bytes[start..], Slot { offset: 0, ..*slot }, *format, &mine, numbers)?;
+        put(&mut bytes[start..], Slot { offset: 0, ..*slot }, *format, &mine, numbers, packed)?;
     }
     Ok(bytes)
 }
@@ -123,6 +145,7 @@ fn put(
     format: Format,
     tensors: &[&Tensor<'_>],
     numbers: &mut impl FnMut(&Tensor<'_>) -> Result<Vec<f32>, Refusal>,
+    packed: &mut u64,
 ) -> Result<(), Refusal> {
     let mut planes = Planes::of(bytes, slot);
     for tensor in tensors {
@@ -133,13 +156,27 @@ fn put(
         let (rows, columns) = (tensor.rows() as u32, tensor.row_len() as u32);
         let mine = Slot::of_matrix([rows, columns], format);
         let mut bytes = vec![0; mine.end() as usize];
-        put_numbers(&mut bytes, mine, format, columns, &numbers(tensor)?);
+        let numbers = numbers(tensor)?;
+        put_numbers(&mut bytes, mine, format, columns, &numbers);
+        if format == Format::Pairs {
+            verify(tensor.name, &numbers, bytes.get(..2 * numbers.len()).unwrap_or(&bytes))?;
+            *packed += numbers.len() as u64;
+        }
         for (n, (plane, (start, _))) in format.planes(columns).into_iter().zip(mine.places()).enumerate() {
             let length = rows as usize * plane.columns as usize * plane.scalar.bytes() as usize;
             planes.put(n, &bytes[start as usize..][..length]);
         }
     }
     Ok(())
+}
+
+/// Refuses pairs that do not give back the numbers of a tensor.
+fn verify(name: &str, numbers: &[f32], pairs: &[u8]) -> Result<(), Refusal> {
+    lossless::verify_bytes(numbers, pairs).map_err(|lossless::RoundTripMismatch { at }| {
+        let expected = numbers.get(at).map_or("an even count".to_owned(), |number| number.to_string());
+        let got = lossless::rebuilt(pairs, at).map_or("nothing".to_owned(), |number| number.to_string());
+        Refusal::new(Code::PackedWeightsDiffer, format!("{name}[{at}]"), expected, got)
+    })
 }
 
 /// Puts rows of `columns` numbers into their slot. K-blocks are only ever taken as they are stored.

@@ -50,22 +50,13 @@ pub enum Packing {
     Unpacked(Ineligible),
 }
 
-/// Bytes of a buffer before and after, for reports.
+/// Elements of a model that are held as pairs, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PackingReport {
-    /// Elements packed.
-    pub elements: u64,
-    /// Their bytes as f32.
-    pub unpacked_bytes: u64,
-    /// Their bytes packed.
-    pub packed_bytes: u64,
-}
-
-impl PackingReport {
-    /// The report of `elements` packed elements.
-    pub const fn new(elements: u64) -> Self {
-        Self { elements, unpacked_bytes: elements * 4, packed_bytes: elements * 2 }
-    }
+pub struct Packed {
+    /// Of the embedding and, where it is another matrix, the output matrix.
+    pub vocabulary: u64,
+    /// Of the matrices of all layers.
+    pub layers: u64,
 }
 
 /// Whether every element can be rebuilt from its upper half.
@@ -104,7 +95,11 @@ pub fn pack(weights: &[f32]) -> Result<Packing, RoundTripMismatch> {
 
 /// The elements that words stand for, in order.
 pub fn unpack(words: &[u32]) -> impl Iterator<Item = f32> {
-    words.iter().flat_map(|word| [word << 16, word & 0xffff_0000]).map(f32::from_bits)
+    words.iter().flat_map(|word| halves(*word))
+}
+
+fn halves(word: u32) -> [f32; 2] {
+    [word << 16, word & 0xffff_0000].map(f32::from_bits)
 }
 
 /// Whether `words` give back `weights` bit by bit.
@@ -112,10 +107,33 @@ pub fn unpack(words: &[u32]) -> impl Iterator<Item = f32> {
 /// # Errors
 /// The first element that differs.
 pub fn verify(weights: &[f32], words: &[u32]) -> Result<(), RoundTripMismatch> {
+    compare(weights, unpack(words), words.len() * 2)
+}
+
+/// The same of words as they lie in memory.
+///
+/// # Errors
+/// The first element that differs.
+pub fn verify_bytes(weights: &[f32], bytes: &[u8]) -> Result<(), RoundTripMismatch> {
+    let words = bytes.as_chunks().0;
+    compare(weights, words.iter().flat_map(|word| halves(u32::from_le_bytes(*word))), words.len() * 2)
+}
+
+/// What pairs in memory stand for at an element.
+pub(crate) fn rebuilt(bytes: &[u8], at: usize) -> Option<f32> {
+    let half = bytes.as_chunks().0.get(at)?;
+    Some(f32::from_bits(u32::from(u16::from_le_bytes(*half)) << 16))
+}
+
+fn compare(
+    weights: &[f32],
+    rebuilt: impl Iterator<Item = f32>,
+    count: usize,
+) -> Result<(), RoundTripMismatch> {
     let differs = |(a, b): (f32, &f32)| a.to_bits() != b.to_bits();
-    match unpack(words).zip(weights).position(differs) {
+    match rebuilt.zip(weights).position(differs) {
         Some(at) => Err(RoundTripMismatch { at }),
-        None if words.len() * 2 == weights.len() => Ok(()),
-        None => Err(RoundTripMismatch { at: weights.len().min(words.len() * 2) }),
+        None if count == weights.len() => Ok(()),
+        None => Err(RoundTripMismatch { at: weights.len().min(count) }),
     }
 }

@@ -121,7 +121,7 @@ fn of(
 
 /// Products whose scales are for groups of columns that a tile reaches beyond.
 fn small_groups() -> impl Iterator<Item = (Kernel, &'static Shape)> {
-    let tiers = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
+    let tiers = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk, tiers::tensor];
     let scales = [Scalar::Bf16, Scalar::F16];
     let formats = scales.map(|scale| Format::Int8 { group: 8, scale });
     let formats = formats.into_iter().chain(scales.map(|scale| Format::Int4 { group: 8, scale }));

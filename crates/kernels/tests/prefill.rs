@@ -153,6 +153,20 @@ fn every_attention_and_depth_agrees_with_the_reference() {
     }
 }
 
+/// E70, on tiles with edges.
+#[test]
+fn projections_on_tensor_operations_agree_with_the_reference() {
+    let check = |name, chunk, tolerance| {
+        let options = Options::by_matrices(chunk).on_tensor_operations();
+        show(&format!("{name}, {chunk:?}"), chunked(&fixture(name), 29, options, tolerance));
+    };
+    FIXTURES.into_iter().for_each(|name| check(name, f32_chunk(24), Tolerance::F32_STATE));
+    for name in ["qwen3-tiny", "qwen2-bias", "qwen3-sharded-f16"] {
+        check(name, Chunk::new(24, Scalar::F16), Tolerance::F16_STATE);
+        check(name, Chunk::new(24, Scalar::Bf16), Tolerance::BF16_STATE);
+    }
+}
+
 #[test]
 fn narrow_boundaries_stay_within_their_tolerances() {
     for name in ["qwen3-tiny", "qwen2-bias", "qwen3-sharded-f16"] {

@@ -92,6 +92,7 @@ fn resolve(args: &Arguments) -> Result<Value, Refusal> {
         vecload4: tier("vecload4"),
         msl_parity: tier("msl_parity"),
         splitk: ByRole::all(false),
+        tensor_ops: ByRole::all(false),
     };
     let plan = ExecutionPlan::resolve(request, &linked);
     Ok(json!({

@@ -15,4 +15,6 @@ pub struct Facts {
     pub largest_buffer: u64,
     /// Bytes of shared memory of a threadgroup.
     pub threadgroup_memory: u64,
+    /// Whether it has the tensor operations of Metal 4.
+    pub tensor_operations: bool,
 }

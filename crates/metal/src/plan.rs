@@ -69,6 +69,15 @@ pub fn resolve_plan(
         notes.push(format!("matrices computed on as the file stores them: {}", held.join(", ")));
         notes.extend(formats.rounded(stored));
     }
+    let packed = formats.packed(&shape);
+    let elements = packed.vocabulary + packed.layers;
+    if elements > 0 {
+        let (pairs, plain) = (2 * elements, 4 * elements);
+        notes.push(format!(
+            "{elements} weights held as pairs of bf16 numbers, rebuilt by every kernel that reads them: {pairs} bytes instead \
+             of {plain} as f32"
+        ));
+    }
     let execution = ExecutionPlan::resolve(request, &linked(&shape, &formats, facts));
     notes.extend(execution.differences(request));
     if options.gemm.is_none() {
@@ -152,7 +161,10 @@ fn check(config: &Config, stored: StoredType, options: &MetalOptions) -> Result<
 /// for, in every format that matrices are stored in.
 pub fn linked(shape: &Shape, formats: &Formats, facts: &Facts) -> Linked {
     let distinct = formats.distinct();
-    let fits = |kernel: Kernel| kernel.shared_bytes() <= facts.threadgroup_memory && verify(kernel).is_ok();
+    let fits = |kernel: Kernel| {
+        let has_room = kernel.shared_bytes() <= facts.threadgroup_memory;
+        has_room && (facts.tensor_operations || !kernel.has_tiles()) && verify(kernel).is_ok()
+    };
     let packed = Chunk { cache: Scalar::F16, ..Chunk::new(LEAST_POSITIONS as u32, Scalar::F32) };
     let product = |tier: Tier, role| {
         let kernel = |format| tier.kernel(&Product::new(shape, role, packed.rows, format));
@@ -170,6 +182,7 @@ pub fn linked(shape: &Shape, formats: &Formats, facts: &Facts) -> Linked {
         vecload4: tier(Tier::Vecload4),
         msl_parity: tier(Tier::Msl),
         splitk: tier(Tier::SplitK),
+        tensor_ops: tier(Tier::Tensor),
     }
 }
 
@@ -181,6 +194,7 @@ pub(crate) const fn tier(gemm: Gemm) -> Tier {
         Gemm::Vecload4 => Tier::Vecload4,
         Gemm::MslParity => Tier::Msl,
         Gemm::SplitK => Tier::SplitK,
+        Gemm::TensorOps => Tier::Tensor,
     }
 }
 

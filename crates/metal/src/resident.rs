@@ -1,6 +1,6 @@
 //! The session as a resident model.
 
-use tilewright_backend::{Cancel, Checks, LogitSink, Plan, Resident, Sequence, Step};
+use tilewright_backend::{Cancel, Checks, LogitSink, Packing, Plan, Resident, Sequence, Step};
 use tilewright_model::{Code, Config, Refusal};
 
 use crate::{Device, Session};
@@ -76,6 +76,10 @@ impl<D: Device> Resident for Session<D> {
         checks.finish()?;
         self.fits_plan(sequence)?;
         self.greedy_steps(sequence, token, count, ends)
+    }
+
+    fn packing(&self) -> Option<Packing> {
+        self.packed()
     }
 
     fn dispatches(&self) -> Option<usize> {

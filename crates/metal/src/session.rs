@@ -10,7 +10,7 @@ mod weights;
 use std::collections::BTreeMap;
 
 use tilewright_backend::execution::{Attention, ExecutionPlan, ExecutionRequest};
-use tilewright_backend::{Kernels, Plan, Progress, Sequence, Stage, Watch};
+use tilewright_backend::{Kernels, Packing, Plan, Progress, Sequence, Stage, Watch};
 use tilewright_kernels::{Formats, Shape};
 use tilewright_model::{Checkpoint, Code, Config, Refusal};
 
@@ -30,6 +30,8 @@ pub struct Session<D: Device> {
     execution: ExecutionPlan,
     /// Whether nobody asked for a tier of products, so that few rows may take the narrow tile.
     tier_is_free: bool,
+    /// What of the weights is held as pairs.
+    packing: Option<Packing>,
     machine: Machine<D>,
     sequences: BTreeMap<Sequence, Caches<D>>,
     /// The next name to give.
@@ -41,7 +43,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     /// Those of [`resolve_plan`] before any work on the device; `non_finite_weight` naming tensor and index;
-    /// `metaldispatch_session_open_failed`, `metaldispatch_buffer_alloc_failed`, `metaldispatch_upload_length`; what
+    /// `packed_weights_differ`; `metaldispatch_session_open_failed`, `metaldispatch_buffer_alloc_failed`, `metaldispatch_upload_length`; what
     /// `progress` refuses, which it hears of after every tensor and before every text that is compiled.
     pub fn open(
         device: D,
@@ -57,14 +59,15 @@ impl<D: Device> Session<D> {
         let formats = formats(plan.weights, &shape, &stored);
         let mut machine = Machine::new(device, shape, formats, config.rope.clone());
         machine.set_plan(execution)?;
-        weights::upload(&mut machine, checkpoint, &plan, progress)?;
+        let packing = weights::upload(&mut machine, checkpoint, &plan, progress)?;
         let total = plan.weight_bytes;
         machine.prepare_watched(Key::step(1, capacity(1) as u32, false, Goal::Logits), &mut || {
             progress(Progress { stage: Stage::Compile, done: 0, total })
         })?;
         progress(Progress { stage: Stage::Compile, done: total, total })?;
         let tier_is_free = options.gemm.is_none();
-        Ok(Self { config, plan, execution, tier_is_free, machine, sequences: BTreeMap::new(), next: 0 })
+        let sequences = BTreeMap::new();
+        Ok(Self { config, plan, execution, tier_is_free, packing, machine, sequences, next: 0 })
     }
 
     /// Resolves the kernels anew, with the tier of the request for any number of rows. Sequences whose caches the new plan does not fill are refused from now on.
@@ -98,6 +101,10 @@ impl<D: Device> Session<D> {
 
     pub(crate) const fn decided(&self) -> &Plan {
         &self.plan
+    }
+
+    pub(crate) const fn packed(&self) -> Option<Packing> {
+        self.packing
     }
 
     /// Positions that a sequence holds, and may come to hold.

@@ -2,6 +2,7 @@
 
 use tilewright_kernels::{Shape, catalogue};
 use tilewright_model::Refusal;
+use tilewright_tile::Kernel;
 
 #[cfg(any(target_os = "macos", metal_typecheck))]
 use crate::AppleDevice;
@@ -45,6 +46,10 @@ impl Suite {
     /// Tells the outcome of every kernel at `shape` whose name contains `only`.
     pub fn each(&self, shape: &Shape, only: &str, tell: &mut dyn FnMut(&str, Outcome)) {
         for (name, kernel) in catalogue::kernels(shape).into_iter().filter(|(name, _)| name.contains(only)) {
+            if let Some(why) = lacks(self.facts(), &kernel) {
+                tell(&name, Outcome::Skipped(why.to_owned()));
+                continue;
+            }
             let outcome = match &self.0 {
                 Kind::Shim(device) => compare(&**device, kernel),
                 #[cfg(any(target_os = "macos", metal_typecheck))]
@@ -54,3 +59,11 @@ impl Suite {
         }
     }
 }
+
+/// What a device lacks of what a kernel is for.
+fn lacks(facts: &Facts, kernel: &Kernel) -> Option<&'static str> {
+    (kernel.has_tiles() && !facts.tensor_operations).then_some("the GPU has no tensor operations of Metal 4")
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ mod common;
 mod fixtures;
 
 use Attention::{Grouped, GroupedNoMirror, Off, ParametricNativeDecode as Parametric};
-use Gemm::{Bm64, MslParity, Original, SplitK, Vecload4};
+use Gemm::{Bm64, MslParity, Original, SplitK, TensorOps, Vecload4};
 use WeightFormat::{Bf16, F16, F32, Int8};
 use common::{compare_state, fixture, open, prefill, reference, shim, some_ids};
 use fixtures::FIXTURES;
@@ -30,7 +30,7 @@ use tilewright_model::{Checkpoint, WeightFormat};
 type Case = (&'static str, WeightFormat, Attention, Gemm, usize, usize);
 
 /// Each attention, tier, format and tile size of 1, 7, 64 and 2,048 rows stands here, in pairs that meet once.
-const CASES: [Case; 13] = [
+const CASES: [Case; 15] = [
     ("qwen3-tiny", F32, Off, Original, 1, 9),
     ("qwen3-tiny", Int8, Off, MslParity, 7, 23),
     ("qwen3-tiny", F32, Grouped, Vecload4, 64, 70),
@@ -44,6 +44,8 @@ const CASES: [Case; 13] = [
     ("qwen3-untied-mqa-f32", F32, Off, Bm64, 7, 16),
     ("llama3-rope-scaling", F32, Parametric, Original, 64, 20),
     ("qwen3-yarn", Int8, GroupedNoMirror, Vecload4, 7, 16),
+    ("qwen3-d128-wide-q", Bf16, GroupedNoMirror, TensorOps, 64, 70),
+    ("qwen2-bias", Int8, Off, TensorOps, 7, 23),
 ];
 
 #[test]
@@ -112,6 +114,7 @@ fn expected(case: Case, checkpoint: &Checkpoint) -> Vec<String> {
         Vecload4 => "vecload4",
         MslParity => "msl",
         SplitK => "splitk",
+        TensorOps => "tensor",
     };
     // The 64-row tier is for the projection alone.
     let others = if gemm == Bm64 { "original" } else { tier };

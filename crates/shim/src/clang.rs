@@ -73,9 +73,14 @@ impl Clang {
         }
         let io = |error| ShimError::Io { what: self.cache.display().to_string(), error };
         let aside = self.cache.join(format!("{}.{:?}", process::id(), std::thread::current().id()));
-        fs::create_dir_all(&aside).map_err(io)?;
+        fs::create_dir_all(aside.join("MetalPerformancePrimitives")).map_err(io)?;
         fs::write(aside.join("opencl.h"), HEADER).map_err(io)?;
-        for name in ["metal_stdlib", "metal_simdgroup_matrix"] {
+        for name in [
+            "metal_stdlib",
+            "metal_simdgroup_matrix",
+            "metal_tensor",
+            "MetalPerformancePrimitives/MetalPerformancePrimitives.h",
+        ] {
             fs::write(aside.join(name), "#include \"opencl.h\"\n").map_err(io)?;
         }
         let started = |error| ShimError::Io { what: self.program.clone(), error };

@@ -8,16 +8,19 @@ use std::{env, fs, process};
 use crate::ShimError;
 use crate::digest::digest;
 
-/// Our headers, and the two of Metal's that texts include.
-const HEADERS: [(&str, &str); 8] = [
+/// Our headers, and those of Metal's that texts include.
+const HEADERS: [(&str, &str); 11] = [
     ("fibers.h", include_str!("cpp/fibers.h")),
     ("lanes.h", include_str!("cpp/lanes.h")),
     ("numbers.h", include_str!("cpp/numbers.h")),
     ("msl.h", include_str!("cpp/msl.h")),
     ("msl_matrix.h", include_str!("cpp/msl_matrix.h")),
+    ("msl_tensor.h", include_str!("cpp/msl_tensor.h")),
     ("cuda.h", include_str!("cpp/cuda.h")),
     ("metal_stdlib", "#include \"msl.h\"\n"),
     ("metal_simdgroup_matrix", "#include \"msl.h\"\n"),
+    ("metal_tensor", "#include \"msl.h\"\n"),
+    ("MetalPerformancePrimitives/MetalPerformancePrimitives.h", "#include \"msl.h\"\n"),
 ];
 
 /// Arithmetic as written: nothing contracted, nothing reordered. Vectors are read where single elements were written.
@@ -88,7 +91,8 @@ impl Compiler {
             let what = what.display().to_string();
             move |error| ShimError::Io { what, error }
         };
-        fs::create_dir_all(&aside).map_err(io(&aside))?;
+        let framework = aside.join("MetalPerformancePrimitives");
+        fs::create_dir_all(&framework).map_err(io(&framework))?;
         for (name, text) in HEADERS.into_iter().chain([("kernels.cpp", source)]) {
             fs::write(aside.join(name), text).map_err(io(&aside))?;
         }

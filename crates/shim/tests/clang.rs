@@ -23,9 +23,10 @@ fn clang() -> Option<Clang> {
 fn msl_text_is_legal() {
     let Some(clang) = clang() else { return };
     let fragments = [Scalar::F32, Scalar::Bf16].map(zoo::fragments);
+    let tiles = [Scalar::F16, Scalar::Bf16].map(zoo::tiles);
     let mut runner = TestRunner::deterministic();
     let random = (0..24).map(|_| sample(&recipes().new_tree(&mut runner).unwrap().current()).kernel);
-    for kernel in examples::all().into_iter().chain(zoo::all()).chain(fragments).chain(random) {
+    for kernel in examples::all().into_iter().chain(zoo::all()).chain(fragments).chain(tiles).chain(random) {
         let text = emit::msl(&verify(kernel).unwrap());
         clang.check(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
@@ -53,6 +54,10 @@ const WRONG: &[(&str, &str)] = &[
     ("float4 v = char4(1);", "cannot initialize"),
     ("uint v = group_position.x;", "undeclared identifier 'group_position'"),
     ("threadgroup float* q = p + 1.5f;", "invalid operands"),
+    (
+        "tensor<threadgroup float, extents<int, 64, 64>, tensor_inline> q(x, extents<int, 64, 64>());",
+        "no matching constructor",
+    ),
 ];
 
 #[test]

@@ -13,7 +13,8 @@ fn kernels() -> Vec<Verified<Kernel>> {
     // One reaches beyond 2^31 elements: its text is compiled elsewhere, its memory is not to be had.
     let small = |kernel: &Kernel| kernel.buffers().iter().all(|(_, b)| b.elements < 1 << 24);
     let fragments = [Scalar::F32, Scalar::Bf16].map(zoo::fragments);
-    let all = examples::all().into_iter().chain(zoo::all()).chain(fragments);
+    let tiles = [Scalar::F16, Scalar::Bf16].map(zoo::tiles);
+    let all = examples::all().into_iter().chain(zoo::all()).chain(fragments).chain(tiles);
     all.filter(small).map(|kernel| verify(kernel).unwrap()).collect()
 }
 

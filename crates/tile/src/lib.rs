@@ -34,7 +34,8 @@
 //! it is meant and never made from a product and a sum. Division and square root are exact in that sense; other
 //! functions are the device's precise ones unless the `fast_` form is asked for. f16, bf16, i8 and u8 are storage:
 //! loaded, stored, moved and converted. Integers wrap. An 8×8 matrix fragment belongs to a SIMD group as a whole;
-//! its product is eight fused multiply-adds an element in order of the inner index.
+//! its product is eight fused multiply-adds an element in order of the inner index. A 64×64 tile belongs to the four
+//! SIMD groups of a threadgroup likewise; its factors lie in shared memory, and what takes a tile uses it up.
 
 pub mod arena;
 pub mod bind;
@@ -55,7 +56,7 @@ pub mod verify;
 #[doc = include_str!("../../../docs/kernel-language.md")]
 struct Guide;
 
-pub use build::{Builder, Element, Factor, Matrix, Operand, Value, Vec2, Vec4, View, kernel};
+pub use build::{Builder, Element, Factor, Matrix, Operand, Tile, Value, Vec2, Vec4, View, kernel};
 pub use ir::{Access, Kernel, Launch};
 pub use pipeline::{Order, Pipeline, ResourceKind, Stage};
 pub use report::Report;

@@ -98,7 +98,7 @@ impl Report {
             OpKind::Barrier(Scope::Simd) => self.simd_barriers += 1,
             OpKind::Math(math, _) if math.is_fast() => *self.fast.entry(fast_name(*math)).or_default() += 1,
             OpKind::Fma(..) => self.fused += 1,
-            OpKind::MatrixMultiply(..) => self.products += 1,
+            OpKind::MatrixMultiply(..) | OpKind::TileMultiply { .. } => self.products += 1,
             _ => {}
         }
     }

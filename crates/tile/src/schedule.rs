@@ -21,7 +21,7 @@ pub enum Backend {
     SimdgroupInline,
     /// No fragments.
     Elementwise,
-    /// Tensor operations of Metal 4. Not emitted.
+    /// 64×64 tiles of a threadgroup, which are the tensor operations of Metal 4 in MSL.
     TensorOps,
     /// The neural accelerators of the M5. Not emitted.
     Nax,
@@ -76,13 +76,17 @@ pub enum ScheduleError {
         /// The backend.
         backend: Backend,
     },
-    /// The kernel has fragments where it must not, or none where it must.
-    #[error("backend {backend} is asked for, and the kernel has {products} matrix products")]
+    /// The kernel has products of another kind than it must.
+    #[error(
+        "backend {backend} is asked for, and the kernel has {products} products of fragments and {tiles} of tiles"
+    )]
     Backend {
         /// The backend.
         backend: Backend,
-        /// Products the kernel has.
+        /// Products of fragments.
         products: usize,
+        /// Products of tiles.
+        tiles: usize,
     },
     /// Another number of SIMD groups.
     #[error("{expected} SIMD groups are asked for, and the kernel has {got}")]
@@ -129,11 +133,13 @@ impl Schedule {
         let backend = self.backend;
         match backend {
             Backend::Auto => {}
-            Backend::TensorOps | Backend::Nax => errors.push(ScheduleError::NotEmitted { backend }),
-            Backend::Simdgroup | Backend::SimdgroupInline if found.products > 0 => {}
-            Backend::Elementwise if found.products == 0 => {}
-            Backend::Simdgroup | Backend::SimdgroupInline | Backend::Elementwise => {
-                errors.push(ScheduleError::Backend { backend, products: found.products });
+            Backend::Nax => errors.push(ScheduleError::NotEmitted { backend }),
+            Backend::TensorOps if found.tiles > 0 && found.products == 0 => {}
+            Backend::Simdgroup | Backend::SimdgroupInline if found.products > 0 && found.tiles == 0 => {}
+            Backend::Elementwise if found.products + found.tiles == 0 => {}
+            Backend::Simdgroup | Backend::SimdgroupInline | Backend::Elementwise | Backend::TensorOps => {
+                let Found { products, tiles, .. } = found;
+                errors.push(ScheduleError::Backend { backend, products, tiles });
             }
         }
         let got = kernel.launch().simd_groups();
@@ -164,6 +170,7 @@ impl Schedule {
 #[derive(Default)]
 struct Found {
     products: usize,
+    tiles: usize,
     width: u32,
     device_factors: bool,
     shared_factors: bool,
@@ -179,6 +186,11 @@ impl Found {
             if let OpKind::MatrixMultiply(a, b, _) = &kernel.ops()[id].kind {
                 found.products += 1;
                 multiplied.extend([*a, *b]);
+            }
+            if let OpKind::TileMultiply { left, right, .. } = &kernel.ops()[id].kind {
+                found.tiles += 1;
+                found.shared_factors = true;
+                factors.extend([*left, *right]);
             }
         });
         kernel.walk(|id, depth| {

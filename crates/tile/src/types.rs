@@ -107,6 +107,8 @@ pub enum Type {
     Vector(Scalar, Width),
     /// An 8×8 matrix fragment owned by one SIMD group; which lane holds which element is nobody's business.
     Matrix(Scalar),
+    /// A 64×64 tile of f32 owned by the four SIMD groups of a threadgroup, likewise.
+    Tile,
 }
 
 impl Type {
@@ -114,15 +116,18 @@ impl Type {
     pub const fn scalar(self) -> Scalar {
         match self {
             Self::Scalar(s) | Self::Vector(s, _) | Self::Matrix(s) => s,
+            Self::Tile => Scalar::F32,
         }
     }
 
-    /// Elements a lane holds: 1, 2 or 4. A fragment's 64 elements spread over 32 lanes give 2.
+    /// Elements a lane holds: 1, 2 or 4. A fragment's 64 elements spread over 32 lanes give 2, a tile's 4,096 over 128
+    /// threads 32.
     pub const fn elements(self) -> u32 {
         match self {
             Self::Scalar(_) => 1,
             Self::Vector(_, w) => w.count(),
             Self::Matrix(_) => 2,
+            Self::Tile => 32,
         }
     }
 
@@ -132,13 +137,14 @@ impl Type {
             Self::Scalar(_) => Self::Scalar(scalar),
             Self::Vector(_, w) => Self::Vector(scalar, w),
             Self::Matrix(_) => Self::Matrix(scalar),
+            Self::Tile => Self::Tile,
         }
     }
 
-    /// Bytes a lane holds; `None` for fragments and truth values, which have no representation.
+    /// Bytes a lane holds; `None` for fragments, tiles and truth values, which have no representation.
     pub const fn bytes(self) -> Option<u32> {
         match self {
-            Self::Matrix(_) | Self::Scalar(Scalar::Bool) | Self::Vector(Scalar::Bool, _) => None,
+            Self::Matrix(_) | Self::Tile | Self::Scalar(Scalar::Bool) | Self::Vector(Scalar::Bool, _) => None,
             Self::Scalar(s) => Some(s.bytes()),
             Self::Vector(s, w) => Some(s.bytes() * w.count()),
         }
@@ -156,6 +162,7 @@ impl fmt::Display for Type {
             Self::Scalar(s) => write!(f, "{s}"),
             Self::Vector(s, w) => write!(f, "{s}x{}", w.count()),
             Self::Matrix(s) => write!(f, "{s}x8x8"),
+            Self::Tile => f.write_str("f32x64x64"),
         }
     }
 }

@@ -68,6 +68,8 @@ named! {
         MslParity "msl_parity",
         /// The inner index split among SIMD groups.
         SplitK "splitk",
+        /// Products of whole tiles: the tensor operations of Metal 4. Taken only when asked for.
+        TensorOps "tensor_ops",
     }
 }
 

@@ -5,8 +5,9 @@ use std::fmt;
 use super::names::{Attention, DecodeRoute, Gemm, KvContract};
 use super::request::{ByRole, ExecutionRequest, Linked};
 
-/// Tiers from the first choice to the one that is always there.
-const CHAIN: [Gemm; 5] = [Gemm::MslParity, Gemm::SplitK, Gemm::Vecload4, Gemm::Bm64, Gemm::Original];
+/// Tiers, each followed by what takes its place, to the one that is always there. Only who asks for the first begins with it.
+const CHAIN: [Gemm; 6] =
+    [Gemm::TensorOps, Gemm::MslParity, Gemm::SplitK, Gemm::Vecload4, Gemm::Bm64, Gemm::Original];
 
 /// What was resolved. Only [`ExecutionPlan::resolve`] makes one that may run; the last two fields follow from the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -85,6 +85,8 @@ pub struct Linked {
     pub msl_parity: ByRole<bool>,
     /// The inner index split.
     pub splitk: ByRole<bool>,
+    /// Whole tiles, on a device with tensor operations.
+    pub tensor_ops: ByRole<bool>,
 }
 
 impl Linked {
@@ -96,6 +98,7 @@ impl Linked {
         vecload4: ByRole::all(true),
         msl_parity: ByRole::all(true),
         splitk: ByRole::all(true),
+        tensor_ops: ByRole::all(true),
     };
 
     /// The roles for which a tier is there.
@@ -106,6 +109,7 @@ impl Linked {
             Gemm::Vecload4 => self.vecload4,
             Gemm::MslParity => self.msl_parity,
             Gemm::SplitK => self.splitk,
+            Gemm::TensorOps => self.tensor_ops,
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_backend::KvFormat;
+use tilewright_backend::{KvFormat, Packing, Scopes};
 use tilewright_model::tolerance::Tolerance;
 
+use crate::bench::REBUILDING;
 use crate::precision::{bits, tolerance};
 use crate::programs::is_of_its_source;
 use crate::report::{Part, Precision, Report};
@@ -13,6 +14,7 @@ use crate::stats::{RESAMPLES, SEED};
 pub(super) fn audit(report: &Report, faults: &mut Vec<String>) {
     hashes(report, faults);
     precision(report, faults);
+    packing(report, faults);
     arms(report, faults);
     workloads(report, faults);
     if tells_a_path(report) {
@@ -79,6 +81,44 @@ fn precision(report: &Report, faults: &mut Vec<String>) {
     let kv = p.kv.parse().map(|kv: KvFormat| (heads * kv.head_bytes(report.model.head_dim)) as u64);
     if kv != Ok(p.kv_bytes_per_position) {
         faults.push(format!("{} bytes a position are not those of {}", p.kv_bytes_per_position, p.kv));
+    }
+}
+
+/// Which devices hold bf16 weights as pairs, and of how many elements, follows from the rest of the report.
+fn packing(report: &Report, faults: &mut Vec<String>) {
+    let model = &report.model;
+    let head = model.vocab * model.hidden;
+    let all = Scopes {
+        vocabulary: if model.tied { head as u64 } else { 2 * head as u64 },
+        layers: model.matrix_elements() - head as u64,
+    };
+    let is_staged = ["metal", "shim"].contains(&report.method.device.as_str());
+    let fits = match (report.packing, report.precision.weights.as_str()) {
+        (packing, "bf16") if is_staged => packing.is_some_and(|packing| packing.scopes == all),
+        // Of a file's matrices those in bf16.
+        (Some(Packing { scopes, .. }), "gguf") if is_staged => {
+            scopes.vocabulary <= all.vocabulary && scopes.layers <= all.layers
+        }
+        (packing, _) => packing.is_none(),
+    };
+    if !fits {
+        faults.push("what is said to be packed is not what this device packs of this model".to_owned());
+    }
+    if let Some(packing) = report.packing {
+        if Packing::of(packing.scopes, packing.rounded) != Some(packing) {
+            faults.push(
+                "the packing's elements, bytes and comparisons do not follow from its scopes".to_owned(),
+            );
+        }
+        if packing.rounded > packing.elements || packing.rounded > 0 && report.precision.weights == "gguf" {
+            faults.push("more was rounded before packing than can have been".to_owned());
+        }
+        if packing.packed_bytes > report.precision.weight_bytes {
+            faults.push("the packed bytes are more than those of the weights".to_owned());
+        }
+    }
+    if report.packing.is_some() != report.method.includes.iter().any(|what| what == REBUILDING) {
+        faults.push("a time includes rebuilding of what is packed, and of nothing else".to_owned());
     }
 }
 

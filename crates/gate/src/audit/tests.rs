@@ -1,5 +1,6 @@
 //! Whatever is changed in a report, the auditor says so: with the old seal, and with a new one that fits.
 
+mod packing;
 mod published;
 
 use tilewright_model::{Code, WeightFormat};

@@ -87,3 +87,36 @@ fn the_rotary_table_begins_with_no_turn_at_all() {
     // The first pair turns by a radian a position.
     assert_eq!(table[shape.head_dim as usize..][..2], [1f64.cos() as f32, 1f64.sin() as f32]);
 }
+
+/// Upper halves of other numbers than those that came from bf16 are other numbers.
+#[test]
+fn pairs_that_do_not_give_back_the_numbers_are_refused_with_the_weight() {
+    let number = 1.0 + f32::EPSILON;
+    let bytes: Vec<u8> = [1.0, -2.5, 0.5, number].iter().flat_map(|n: &f32| n.to_le_bytes()).collect();
+    let tensor = |columns: usize| Tensor {
+        name: "some.weight",
+        shape: if columns == 2 { &[2, 2] } else { &[1, 3] },
+        stored: tilewright_model::StoredType::F32,
+        transposed: false,
+        interleaved: None,
+        bytes: &bytes[..4 * columns * if columns == 2 { 2 } else { 1 }],
+    };
+    let packed = |tensor: &Tensor<'_>, cut: bool| {
+        let extents = [tensor.rows() as u32, tensor.row_len() as u32];
+        let mut count = 0;
+        let mut numbers = |tensor: &Tensor<'_>| {
+            let mut numbers = tensor.to_f32()?;
+            numbers.iter_mut().filter(|_| cut).for_each(|n| *n = bf16::from_f32(*n).to_f32());
+            Ok(numbers)
+        };
+        let whole = [Piece::whole(extents, Format::Pairs)];
+        counted(&whole, &[tensor], &mut numbers, &mut count).map(|bytes| (bytes, count))
+    };
+    let (pairs, count) = packed(&tensor(2), true).unwrap();
+    assert_eq!((count, &pairs[..8]), (4, &[128, 63, 32, 192, 0, 63, 128, 63][..]));
+    let refusal = packed(&tensor(2), false).unwrap_err();
+    assert_eq!(refusal.code(), Code::PackedWeightsDiffer);
+    let finding = &refusal.findings()[0];
+    assert_eq!((finding.what.as_str(), finding.got.as_str()), ("some.weight[3]", "1"), "{refusal}");
+    assert_eq!(packed(&tensor(3), true).unwrap_err().code(), Code::PackedWeightsDiffer, "an odd count");
+}

@@ -13,6 +13,11 @@ fn the_published_layer_has_the_published_number_of_elements() {
         LayerPack::new(&shape, format).bytes() * u64::from(shape.layers) + embedding.end()
     };
     assert_eq!((bytes(Format::F32), bytes(Format::Pairs)), (2_384_195_584, 1_192_097_792));
+    // The published count has the norms of the layers in it, which here are bf16 numbers beside the pairs.
+    let packed = Formats::uniform(&shape, Format::Pairs).packed(&shape);
+    let norms = u64::from(shape.layers * 2 * (shape.hidden + shape.head_dim));
+    assert_eq!(packed.vocabulary, 151_936 * 1_024);
+    assert_eq!(packed.vocabulary + packed.layers + norms, 596_048_896);
 }
 
 #[test]

@@ -94,11 +94,14 @@ pub enum Tier {
     Msl,
     /// The inner index split among SIMD groups.
     SplitK,
+    /// Products of whole tiles: the tensor operations of Metal 4.
+    Tensor,
 }
 
 impl Tier {
     /// Every tier.
-    pub const ALL: [Self; 5] = [Self::Original, Self::Bm64, Self::Vecload4, Self::Msl, Self::SplitK];
+    pub const ALL: [Self; 6] =
+        [Self::Original, Self::Bm64, Self::Vecload4, Self::Msl, Self::SplitK, Self::Tensor];
 
     /// The name used in pipeline names.
     pub const fn name(self) -> &'static str {
@@ -108,6 +111,7 @@ impl Tier {
             Self::Vecload4 => "vecload4",
             Self::Msl => "msl",
             Self::SplitK => "splitk",
+            Self::Tensor => "tensor",
         }
     }
 
@@ -119,6 +123,7 @@ impl Tier {
             Self::Vecload4 => tiers::vecload4(product),
             Self::Msl => tiers::msl(product),
             Self::SplitK => tiers::splitk(product),
+            Self::Tensor => tiers::tensor(product),
         }
     }
 }

@@ -8,7 +8,7 @@ use tilewright_tile::{Kernel, Order, Pipeline, ResourceKind, Schedule, Stage, ve
 
 use super::memory::{LayerWeights, Memory, Weights, of_layer, transposed};
 use super::weights::TransposedPack;
-use super::{CacheWrite, Chunk, Depth, Product, matmul, rotate, rows};
+use super::{CacheWrite, Chunk, Depth, Product, matmul, rotate, rows, tensor_matmul};
 use crate::attention;
 use crate::decode;
 use crate::format::Format;
@@ -63,7 +63,8 @@ pub struct Options {
     pub attention: Attention,
     /// Depth of a projection's tile.
     pub depth: Depth,
-    /// Machinery of the projections; what has no emitter is refused by name.
+    /// Machinery of the projections: fragments, or tiles of 64 × 64 × 64 where it is tensor operations (E70). What has no
+    /// emitter is refused by name.
     pub backend: Backend,
     /// Rounding of norms and rotation.
     pub arithmetic: Arithmetic,
@@ -72,6 +73,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// The same with projections on tensor operations, 64 × 64 × 64 (E70).
+    #[must_use]
+    pub const fn on_tensor_operations(self) -> Self {
+        Self { depth: Depth::D64, backend: Backend::TensorOps, ..self }
+    }
+
     /// The same with another attention.
     #[must_use]
     pub const fn attention(self, attention: Attention) -> Self {
@@ -80,8 +87,12 @@ impl Options {
 
     /// The beginning of pipeline names.
     fn name(&self) -> String {
-        let Self { chunk, attention, depth, .. } = self;
-        format!("prefill_{}_{}_{}", attention.name(), depth.columns(), chunk.activations)
+        let Self { chunk, attention, depth, backend, .. } = self;
+        let depth = match backend {
+            Backend::TensorOps => "tensor".to_owned(),
+            _ => depth.columns().to_string(),
+        };
+        format!("prefill_{}_{depth}_{}", attention.name(), chunk.activations)
     }
 
     /// Attention by lanes, 64 × 64 × 32 projections, products and sums that each round.
@@ -175,9 +186,15 @@ impl ChunkedPrefill {
 
     /// The kernels, whatever is asked of chunk and backend.
     pub(super) fn verified(shape: &Shape, options: &Options) -> Result<Self, Rejection> {
-        let Options { chunk, attention, depth, arithmetic, exponential, .. } = *options;
+        let Options { chunk, attention, depth, backend, arithmetic, exponential } = *options;
         let accept = |kernel| verify(kernel).map(Arc::new);
-        let project = |name, tensor| accept(matmul(name, &product(shape, &chunk, tensor), depth));
+        let project = |name, tensor| {
+            let product = product(shape, &chunk, tensor);
+            accept(match backend {
+                Backend::TensorOps => tensor_matmul(name, &product),
+                _ => matmul(name, &product, depth),
+            })
+        };
         Ok(Self {
             shape: *shape,
             options: *options,

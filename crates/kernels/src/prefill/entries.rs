@@ -4,7 +4,7 @@ use tilewright_tile::Scalar;
 
 use super::batched::MAX_ROWS;
 use super::chunked::{Attention, ChunkedPrefill, Options};
-use super::matmul::{Depth, Product, matmul};
+use super::matmul::{Depth, Product, matmul, tensor_matmul};
 use super::rotate::{CacheWrite, rotate};
 use super::tiers::{self, Role};
 use super::{Batch, Chunk, Path, Tier, batched, rows};
@@ -75,6 +75,20 @@ macro_rules! projections {
     };
 }
 
+/// The same on tensor operations.
+macro_rules! tensor_projections {
+    ($($name:literal => $role:literal $tensor:ident $storage:ident),* $(,)?) => {
+        &[$(Variant {
+            name: $name,
+            build: |shape| {
+                let [columns, inner] = Tensor::$tensor.extents(shape);
+                let product = Product { rows: chunk_rows(shape), columns, inner, storage: Scalar::$storage };
+                tensor_matmul($role, &product)
+            },
+        }),*]
+    };
+}
+
 /// The products of a tier: `NAME => ROLE`.
 macro_rules! products {
     ($tier:ident: $($name:literal => $role:ident),* $(,)?) => {
@@ -97,6 +111,7 @@ macro_rules! other_products {
             "vecload4_accumulate_output" => vecload4 Output,
             "msl_swiglu" => msl GateUp,
             "splitk_accumulate_down" => splitk Down,
+            "tensor_qkv" => tensor Qkv,
         )
     };
     (readers $format:ident) => {
@@ -169,6 +184,20 @@ pub const ENTRIES: &[Entry] = &[
         items: &["D44", "E70"],
         fits,
         variants: projections!(D64:
+            "qkv_f32" => "qkv" Qkv F32,
+            "output_f32" => "output" Output F32,
+            "gate_up_f32" => "gate_up" GateUp F32,
+            "down_f32" => "down" Down F32,
+            "qkv_f16" => "qkv" Qkv F16,
+            "qkv_bf16" => "qkv" Qkv Bf16,
+        ),
+    },
+    Entry {
+        name: "prefill_tensor_matmul",
+        summary: "Projection of a chunk's rows by a transposed matrix in tiles of 64 x 64 x 64, on tensor operations.",
+        items: &["D44", "E70"],
+        fits,
+        variants: tensor_projections!(
             "qkv_f32" => "qkv" Qkv F32,
             "output_f32" => "output" Output F32,
             "gate_up_f32" => "gate_up" GateUp F32,
@@ -269,6 +298,13 @@ pub const ENTRIES: &[Entry] = &[
         items: &[],
         fits,
         variants: products!(splitk),
+    },
+    Entry {
+        name: "int8_matmul_tensor",
+        summary: "Product of a chunk's rows with an 8-bit matrix in tiles of 64 x 64 x 64, on tensor operations.",
+        items: &["E70"],
+        fits,
+        variants: products!(tensor),
     },
     Entry {
         name: "f32_matmul",
@@ -434,6 +470,20 @@ pub const PIPELINES: &[PipelineEntry] = &[
         true
     ),
     chunks!(
+        "prefill_matrix_direct_tensor_f32_chunk",
+        "A chunk into the cache, attention by matrices, projections on tensor operations, f32.",
+        &["D45", "D49", "E58", "E70", "E71"],
+        |shape| by_matrices(shape).on_tensor_operations(),
+        false
+    ),
+    chunks!(
+        "prefill_matrix_direct_tensor_f32_last_chunk",
+        "The last chunk of a prompt, attention by matrices, projections on tensor operations, f32.",
+        &["D45", "D49", "E58", "E70", "E71"],
+        |shape| by_matrices(shape).on_tensor_operations(),
+        true
+    ),
+    chunks!(
         "prefill_matrix_reused_64_f32_last_chunk",
         "The last chunk of a prompt, attention by matrices with 19 KiB, f32.",
         &["E65"],
@@ -476,4 +526,5 @@ pub const PIPELINES: &[PipelineEntry] = &[
     batches!("int8_prefill_grouped_vecload4", Grouped, Vecload4),
     batches!("int8_prefill_grouped_msl", Grouped, Msl),
     batches!("int8_prefill_grouped_splitk", Grouped, SplitK),
+    batches!("int8_prefill_grouped_tensor", Grouped, Tensor),
 ];

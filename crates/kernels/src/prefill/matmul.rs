@@ -40,6 +40,42 @@ pub struct Product {
     pub storage: Scalar,
 }
 
+/// `c = a · b` in tiles of 64 × 64 × 64 on tensor operations, summed in f32 (E70).
+///
+/// As [`matmul`], but a product is one of whole tiles, by the threadgroup. Sums lie where the left factors were; those of
+/// narrow storage have memory of their own.
+pub fn tensor_matmul(name: &str, product: &Product) -> Kernel {
+    let Product { rows, columns, inner, storage } = *product;
+    let launch = Launch::grid([columns.div_ceil(TILE), rows.div_ceil(TILE), 1]).threads(128).alone();
+    kernel(format!("prefill_tensor_matmul_{name}_{storage}"), launch, |k| {
+        let a = k.read::<f32>("a", [rows, inner]).stored(storage).guarded();
+        let b = k.read::<f32>("b", [inner, columns]).stored(storage).guarded();
+        let c = k.write::<f32>("c", [rows, columns]).stored(storage).guarded();
+        let tiles = k.shared::<f32>("tiles", 2 * TILE * TILE);
+        let tile_a = tiles.view("tile_a", [TILE, TILE]).stored(storage);
+        let tile_b = tiles.view("tile_b", [TILE, TILE]).offset(TILE * TILE).stored(storage);
+        let tile_c = match storage {
+            Scalar::F32 => tiles.view("tile_c", [TILE, TILE]),
+            _ => k.scratch::<f32>("tile_c", [TILE, TILE]),
+        };
+        let (row, column) = (k.group_axis(1) * TILE, k.group_axis(0) * TILE);
+
+        let sums = k.fold(k.below(inner).step(TILE), k.tile(0.0), |sums, at| {
+            stage(k, (TILE, TILE), a, [row, at], tile_a);
+            stage(k, (TILE, TILE), b, [at, column], tile_b);
+            k.barrier();
+            let sums = sums.multiply_tiles(tile_a, tile_b);
+            k.barrier();
+            sums
+        });
+        tile_c.set_tile(sums);
+        k.barrier();
+        k.each(k.thread_strided(TILE * TILE, 4), |i| {
+            c.set((row + i / TILE, column + i % TILE), tile_c.at((i / TILE, i % TILE)));
+        });
+    })
+}
+
 /// `c = a · b` in 64 × 64 tiles on matrix fragments, summed in f32.
 ///
 /// Four SIMD groups a threadgroup, each a 32 × 32 quarter: sixteen fragments. Each step brings a tile of either factor

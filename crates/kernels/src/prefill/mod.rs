@@ -21,6 +21,6 @@ pub use batched::{Batch, Path, Tier, batched, batched_of, row_logits};
 pub use chunk::Chunk;
 pub use chunked::{Attention, ChunkedPrefill, Options, PrefillError};
 pub use entries::{ENTRIES, PIPELINES};
-pub use matmul::{Depth, Product, matmul};
+pub use matmul::{Depth, Product, matmul, tensor_matmul};
 pub use prompt::{Piece, Progress, pieces};
 pub use rotate::{CacheWrite, rotate};

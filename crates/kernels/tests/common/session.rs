@@ -26,7 +26,8 @@ impl Loaded {
 
     /// Matrices in several formats.
     pub fn of(checkpoint: &Checkpoint, shape: &Shape, formats: &Formats) -> Self {
-        let weights = host::weights(&checkpoint.parameters(), shape, formats, |t| t.to_f32()).unwrap();
+        let weights =
+            host::weights(&checkpoint.parameters(), shape, formats, |t| t.to_f32()).unwrap().resources;
         let mut memory = Memory::new();
         let mut buffers = BTreeMap::new();
         for (name, bytes) in weights {

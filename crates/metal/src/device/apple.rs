@@ -62,8 +62,8 @@ impl Device for AppleDevice {
                 }
                 goes_on()?;
                 let name = kernel.name();
-                let library =
-                    self.gpu.library(&text).map_err(|e| failed(Code::SessionOpenFailed, name, e))?;
+                let library = self.gpu.library(&text, kernel.has_tiles());
+                let library = library.map_err(|e| failed(Code::SessionOpenFailed, name, e))?;
                 let function = library.function(name).ok_or_else(|| {
                     Refusal::new(Code::PipelineNotFound, name, "a function of that name", "none in its text")
                 })?;

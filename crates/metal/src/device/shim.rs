@@ -58,6 +58,7 @@ impl ShimDevice {
         let compiler = Compiler::find(cache)
             .map_err(|error| failed(Code::ShaderToolchainAbsent, "the shim's compiler", error))?;
         let facts = Facts {
+            tensor_operations: true,
             kind: DeviceKind::Shim,
             name: "Metal Shading Language on the processor, for developers".to_owned(),
             memory: None,

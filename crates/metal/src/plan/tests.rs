@@ -10,6 +10,7 @@ use super::*;
 
 fn facts() -> Facts {
     Facts {
+        tensor_operations: true,
         kind: DeviceKind::Metal,
         name: "Apple M0".to_owned(),
         memory: Some(1 << 30),
@@ -154,4 +155,22 @@ fn blocks_are_held_as_they_are_stored_and_others_are_told_by_name() {
     }
     let asked = MetalOptions { weights: Some(WeightFormat::Gguf), ..MetalOptions::default() };
     assert_eq!(codes(plan(&config, &asked, &facts())), (Code::DeviceOptionInvalid, 1), "bf16 are no blocks");
+}
+
+/// E70: only who asks for them gets tensor operations, and only from a device that has them.
+#[test]
+fn tensor_operations_are_taken_only_when_asked_for_and_there() {
+    let config = config("qwen3-d128-wide-q");
+    let asked = MetalOptions { gemm: Some(Gemm::TensorOps), ..MetalOptions::default() };
+    let gemm = |options: &MetalOptions, facts: &Facts| {
+        let plan = plan(&config, options, facts).unwrap();
+        (execution(&plan).gemm(), plan.notes)
+    };
+    assert_eq!(gemm(&MetalOptions::default(), &facts()).0, ByRole::all(Gemm::MslParity));
+    assert_eq!(gemm(&asked, &facts()).0, ByRole::all(Gemm::TensorOps));
+    let none = Facts { tensor_operations: false, ..facts() };
+    let (got, notes) = gemm(&asked, &none);
+    assert_eq!(got, ByRole::all(Gemm::MslParity));
+    let told = notes.iter().filter(|note| note.contains("msl_parity: no kernel of tensor_ops")).count();
+    assert_eq!(told, 3, "{notes:?}");
 }

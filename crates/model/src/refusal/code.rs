@@ -146,6 +146,10 @@ codes! {
         what "A GGUF file whose header cannot be true of the file: counts, sizes, types or places do not fit."
         why "The file is cut, damaged or made to mislead; nothing it says can be believed."
         remedy "Download the file again, with all its parts when it is split.";
+    716 PackedWeightsDiffer "packed_weights_differ"
+        what "Weights that were packed two to a word do not give back the numbers that were packed."
+        why "Packing is storage: nothing may be computed with other weights."
+        remedy "Choose a format that holds them, such as --weights f32, and report the message.";
     725 FileUnwritable "file_unwritable"
         what "A file could not be created, written or renamed."
         why "A partly written file must not pass for a whole one."

@@ -172,6 +172,7 @@ template <class T> static inline T simd_shuffle_xor(T v, ushort mask, int line =
 }  // namespace metal
 
 #include "msl_matrix.h"
+#include "msl_tensor.h"
 
 #define device
 #define constant const

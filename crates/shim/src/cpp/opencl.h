@@ -108,7 +108,41 @@ template <class A, class B>
 void simdgroup_multiply_accumulate(__private simdgroup_float8x8&, const __private simdgroup_matrix<A, 8, 8>&,
                                    const __private simdgroup_matrix<B, 8, 8>&, const __private simdgroup_float8x8&);
 
+struct tensor_inline {};
+template <class I, int... N> struct extents {};
+template <int N> struct execution_simdgroups {};
+template <class T, class Extents, class Kind> struct tensor {
+    tensor(T*, Extents) __private;
+};
+template <class T> struct cooperative_tensor {
+    ushort get_capacity() const __private;
+    bool is_valid_element(ushort) const __private;
+    __private T& operator[](ushort) __private;
+    template <int C, int R>
+    void store(__private tensor<__local T, extents<int, C, R>, tensor_inline>&) const __private;
+};
+
 }  // namespace metal
+
+// A class in Metal, whose constants are arguments of templates; here the name of a class and of a function.
+namespace mpp {
+namespace tensor_ops {
+struct matmul2d_descriptor {
+    enum class mode { multiply, multiply_accumulate };
+};
+constexpr int matmul2d_descriptor(int m, int n, int, bool, bool, bool, enum matmul2d_descriptor::mode) {
+    return m * 1024 + n;
+}
+template <int Descriptor, class Scope> struct matmul2d {
+    template <class Left, class Right, class T>
+    metal::cooperative_tensor<T> get_destination_cooperative_tensor() const __private;
+    template <class L, class R, int C, int K, int N>
+    void run(__private metal::tensor<__local L, metal::extents<int, K, N>, metal::tensor_inline>&,
+             __private metal::tensor<__local R, metal::extents<int, C, K>, metal::tensor_inline>&,
+             __private metal::cooperative_tensor<float>&) const __private;
+};
+}  // namespace tensor_ops
+}  // namespace mpp
 
 #define device __global
 #define constant __constant const

@@ -45,6 +45,10 @@ pub struct Vec4<T>(PhantomData<fn() -> T>);
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix;
 
+/// A 64×64 tile of f32 that belongs to the four SIMD groups of a threadgroup.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile;
+
 macro_rules! element {
     ($($rust:ty => $scalar:ident, $literal:expr;)*) => {$(
         impl Kind for $rust {
@@ -81,6 +85,10 @@ impl<T: Element> Kind for Vec4<T> {
 
 impl Kind for Matrix {
     const TYPE: Type = Type::Matrix(Scalar::F32);
+}
+
+impl Kind for Tile {
+    const TYPE: Type = Type::Tile;
 }
 
 impl Word for f32 {}

@@ -18,13 +18,14 @@ mod operators;
 mod range;
 mod reduce;
 mod state;
+mod tile;
 mod value;
 mod vector;
 mod view;
 
 pub use carried::{Carried, IntoCarried};
 pub use declare::{Array, Packed, Shape};
-pub use kind::{Element, Integer, Kind, Matrix, Numeric, Vec2, Vec4, Word};
+pub use kind::{Element, Integer, Kind, Matrix, Numeric, Tile, Vec2, Vec4, Word};
 pub use matrix::{Factor, IntoFactor};
 pub use range::{IntoRange, Range};
 pub use state::{Builder, kernel};

@@ -1,12 +1,13 @@
 //! What differs between the languages: a trait for each file of their folders.
 
-use crate::ir::{Math, OpId, Place, Reduction, Scope, Shuffle, ValueId};
+use crate::arena::Handle;
+use crate::ir::{Math, OpId, Place, Reduction, Scope, Shuffle, ValueId, View};
 use crate::types::{Literal, Scalar, Type};
 
 use super::writer::Writer;
 
 /// A language a kernel can be printed in.
-pub(super) trait Dialect: Types + Functions + Lanes + Fragments {
+pub(super) trait Dialect: Types + Functions + Lanes + Fragments + Tiles {
     /// What stands before the function, its signature, and the first lines of its body.
     fn open(&self, out: &mut Writer<'_, Self>);
 }
@@ -84,6 +85,24 @@ pub(super) trait Lanes {
 
     /// A barrier statement.
     fn barrier(&self, scope: Scope) -> &'static str;
+}
+
+/// 64×64 tiles. A tile is one variable, which its products change.
+pub(super) trait Tiles: Sized {
+    /// Defines a tile of one number.
+    fn tile_splat(&self, out: &mut Writer<'_, Self>, result: ValueId, value: &str);
+
+    /// Adds a product of two tiles in shared memory.
+    fn tile_multiply(
+        &self,
+        out: &mut Writer<'_, Self>,
+        tile: ValueId,
+        factors: [Handle<View>; 2],
+        transposed: bool,
+    );
+
+    /// Writes a tile to shared memory.
+    fn tile_store(&self, out: &mut Writer<'_, Self>, to: Handle<View>, value: ValueId);
 }
 
 /// 8×8 fragments.

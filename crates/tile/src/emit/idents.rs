@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arena::Handle;
 use crate::ir::{Builtin, Kernel, Names, OpKind, Origin, Param, Shared, ValueId};
+use crate::types::Type;
+use crate::verify::filled;
 
 /// Words of the two languages, and names the emitters use themselves, that a kernel may want as a name.
 const RESERVED: &str = "\
@@ -13,7 +15,8 @@ const RESERVED: &str = "\
     group_y group_z half if inline int kernel lane lane_index log long max metal min namespace new \
     operator precise private public register return rsqrt short signed simd_group simd_group_index \
     sin sizeof sqrt static struct switch tanh template this thread threadIdx thread_index \
-    thread_position threadgroup true typedef typename uchar uint union unsigned using void volatile \
+    thread_position threadgroup tile_factor tile_left tile_product tile_result tile_right tile_store tile_sums \
+    tile_to true typedef typename uchar uint union unsigned using void volatile \
     while";
 
 /// A name for everything that appears in the text.
@@ -68,6 +71,11 @@ impl Idents {
                     values.insert(carried, name);
                 }
             }
+        }
+        // What takes a tile changes it where it is: one variable from its filling to its store.
+        for (id, _) in kernel.defs.iter().filter(|(_, def)| def.ty == Type::Tile) {
+            let name = values.get(&filled(kernel, id)).cloned().unwrap_or_default();
+            values.insert(id, name);
         }
         Self { values, params, shared, function }
     }

@@ -25,7 +25,7 @@ use crate::verify::Verified;
 /// Options without which CUDA C++ text of this crate means something else: products and sums would be contracted.
 pub const CUDA_OPTIONS: [&str; 1] = ["--fmad=false"];
 
-/// The kernel as Metal Shading Language (Metal 3.1 and later).
+/// The kernel as Metal Shading Language (Metal 3.1 and later; one with tiles Metal 4).
 pub fn msl(kernel: &Verified) -> String {
     writer::write(kernel, &msl::Msl)
 }

@@ -79,7 +79,10 @@ impl<'a> Said<'a> {
         let before = wanted.len();
         for &id in block {
             let acts = match &self.kernel.ops[id].kind {
-                OpKind::Store(..) | OpKind::MatrixStore { .. } | OpKind::Barrier(_) => true,
+                OpKind::Store(..)
+                | OpKind::MatrixStore { .. }
+                | OpKind::TileStore { .. }
+                | OpKind::Barrier(_) => true,
                 OpKind::Loop(l) => self.effects(&l.body, wanted),
                 OpKind::When(condition, body) => {
                     self.constant(*condition) != Some(Literal::Bool(false)) && self.effects(body, wanted)

@@ -49,6 +49,12 @@ impl<D: Dialect> Writer<'_, D> {
         self.depth += 1;
     }
 
+    /// Opens a block of its own.
+    pub(super) fn scope(&mut self) {
+        self.line("{");
+        self.depth += 1;
+    }
+
     /// Ends a block.
     pub(super) fn close(&mut self) {
         self.depth -= 1;
@@ -103,6 +109,8 @@ impl<D: Dialect> Writer<'_, D> {
         let ty = self.kernel.ty(result);
         match ty {
             Type::Matrix(_) => self.dialect.matrix_each(self, result, operands, element),
+            // Nothing is computed of tiles element by element.
+            Type::Tile => {}
             Type::Scalar(_) => {
                 let operands: Vec<String> = operands.iter().map(|&v| self.value(v)).collect();
                 self.define(result, &element(&operands));
@@ -111,7 +119,7 @@ impl<D: Dialect> Writer<'_, D> {
                 let part = |n: usize| {
                     let of = |&v: &ValueId| match self.kernel.ty(v) {
                         Type::Vector(..) => format!("{}.{}", self.value(v), PARTS[n]),
-                        Type::Scalar(_) | Type::Matrix(_) => self.value(v),
+                        Type::Scalar(_) | Type::Matrix(_) | Type::Tile => self.value(v),
                     };
                     element(&operands.iter().map(of).collect::<Vec<String>>())
                 };
@@ -163,7 +171,7 @@ impl<D: Dialect> Writer<'_, D> {
                 let element = |v: &[String]| format!("{condition} ? {} : {}", v[0], v[1]);
                 match kernel.ty(result) {
                     Type::Matrix(_) => self.each(result, &[*a, *b], &element),
-                    Type::Scalar(_) | Type::Vector(..) => {
+                    Type::Scalar(_) | Type::Vector(..) | Type::Tile => {
                         let choice = element(&[self.value(*a), self.value(*b)]);
                         self.define(result, &choice);
                     }
@@ -186,6 +194,7 @@ impl<D: Dialect> Writer<'_, D> {
                 let value = self.value(*a);
                 match kernel.ty(result) {
                     Type::Matrix(_) => dialect.matrix_splat(self, result, &value),
+                    Type::Tile => dialect.tile_splat(self, result, &value),
                     ty => self.define(result, &dialect.splat(ty, &value)),
                 }
             }
@@ -219,6 +228,10 @@ impl<D: Dialect> Writer<'_, D> {
             (OpKind::MatrixMultiply(a, b, c), &[result]) => {
                 dialect.matrix_multiply(self, result, [*a, *b], *c)
             }
+            (OpKind::TileMultiply { left, right, transposed, .. }, &[result]) => {
+                dialect.tile_multiply(self, result, [*left, *right], *transposed);
+            }
+            (OpKind::TileStore { to, value }, _) => dialect.tile_store(self, *to, *value),
             (OpKind::Barrier(scope), _) => match dialect.barrier(*scope) {
                 "" => {}
                 barrier => self.line(barrier),
@@ -240,7 +253,10 @@ impl<D: Dialect> Writer<'_, D> {
     }
 
     fn repeat(&mut self, l: &Loop) {
-        for (&carried, &init) in l.carried.iter().zip(&l.init) {
+        let is_tile = |value: ValueId| self.kernel.ty(value) == Type::Tile;
+        let begins: Vec<(ValueId, ValueId)> =
+            l.carried.iter().copied().zip(l.init.iter().copied()).filter(|(c, _)| !is_tile(*c)).collect();
+        for (carried, init) in begins {
             let ty = self.dialect.ty(self.kernel.ty(carried));
             let line = format!("{ty} {} = {};", self.value(carried), self.value(init));
             self.line(line);
@@ -250,8 +266,13 @@ impl<D: Dialect> Writer<'_, D> {
             if l.whole { format!("{index} <= {end} - {}", l.step) } else { format!("{index} < {end}") };
         self.enter(format!("for (int {index} = {}; {more}; {index} += {})", self.value(l.start), l.step));
         self.block(&l.body);
-        let changed: Vec<(ValueId, ValueId)> =
-            l.carried.iter().copied().zip(l.yields.iter().copied()).filter(|(c, y)| c != y).collect();
+        let changed: Vec<(ValueId, ValueId)> = l
+            .carried
+            .iter()
+            .copied()
+            .zip(l.yields.iter().copied())
+            .filter(|(c, y)| c != y && !is_tile(*c))
+            .collect();
         // A variable that another one's next value is taken from must be read before it changes.
         let crosses = changed.iter().any(|(_, y)| l.carried.contains(y));
         for &(carried, yielded) in &changed {
@@ -279,7 +300,7 @@ impl<D: Dialect> Writer<'_, D> {
         let ty = self.kernel.ty(result);
         let read = match ty {
             Type::Vector(..) => self.dialect.vector_at(shared, false, ty, &memory, &element),
-            Type::Scalar(_) | Type::Matrix(_) => format!("{memory}[{element}]"),
+            Type::Scalar(_) | Type::Matrix(_) | Type::Tile => format!("{memory}[{element}]"),
         };
         let text = match self.condition(id, place, &coordinates) {
             None => read,
@@ -287,7 +308,7 @@ impl<D: Dialect> Writer<'_, D> {
                 let fill = self.dialect.literal(view.fill);
                 let fill = match ty {
                     Type::Vector(..) => self.dialect.splat(ty, &fill),
-                    Type::Scalar(_) | Type::Matrix(_) => fill,
+                    Type::Scalar(_) | Type::Matrix(_) | Type::Tile => fill,
                 };
                 format!("{condition} ? {read} : {fill}")
             }
@@ -303,7 +324,7 @@ impl<D: Dialect> Writer<'_, D> {
         let ty = self.kernel.ty(value);
         let target = match ty {
             Type::Vector(..) => self.dialect.vector_at(shared, true, ty, &memory, &element),
-            Type::Scalar(_) | Type::Matrix(_) => format!("{memory}[{element}]"),
+            Type::Scalar(_) | Type::Matrix(_) | Type::Tile => format!("{memory}[{element}]"),
         };
         let store = format!("{target} = {};", self.value(value));
         let line = match self.condition(id, place, &coordinates) {

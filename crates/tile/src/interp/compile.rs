@@ -150,7 +150,7 @@ impl Compiler {
                 count,
             }),
             OpKind::Splat(a) => {
-                let spreads = result.is_some_and(|v| kernel.ty(v).is_matrix());
+                let spreads = result.is_some_and(|v| matches!(kernel.ty(v), Type::Matrix(_) | Type::Tile));
                 elementwise(&|n| match spreads {
                     true => Instr::Spread { dst: dst + n, a: r(*a) },
                     false => Instr::Copy { dst: dst + n, a: r(*a) },
@@ -191,6 +191,16 @@ impl Compiler {
             }),
             OpKind::MatrixMultiply(a, b, c) => {
                 each.push(Instr::Multiply { dst, a: r(*a), b: r(*b), c: r(*c), factor: scalar(*a) });
+            }
+            OpKind::TileMultiply { left, right, transposed, sum } => each.push(Instr::TileMultiply {
+                dst,
+                left: left.index(),
+                right: right.index(),
+                transposed: *transposed,
+                sum: r(*sum),
+            }),
+            OpKind::TileStore { to, value } => {
+                each.push(Instr::TileStore { to: to.index(), src: r(*value) });
             }
             OpKind::Barrier(scope) => each.push(Instr::Barrier(*scope)),
             OpKind::Loop(_) => return self.repeat(kernel, id),

@@ -134,14 +134,18 @@ impl Machine<'_> {
     }
 }
 
-/// `c + a·b`, the inner index ascending, each product fused.
-pub(super) fn multiply(registers: &mut [Lanes], dst: Reg, a: Reg, b: Reg, c: Reg, factor: Scalar) {
-    let wide = |bits: u32| match factor {
+/// The number that bits of a float type stand for.
+pub(super) fn wide(bits: u32, scalar: Scalar) -> f32 {
+    match scalar {
         Scalar::F16 => f16::from_bits(bits as u16).to_f32(),
         Scalar::Bf16 => bf16::from_bits(bits as u16).to_f32(),
         _ => f32::from_bits(bits),
-    };
-    let fetch = |reg| -> [f32; 64] { std::array::from_fn(|n| wide(get(registers, reg, n))) };
+    }
+}
+
+/// `c + a·b`, the inner index ascending, each product fused.
+pub(super) fn multiply(registers: &mut [Lanes], dst: Reg, a: Reg, b: Reg, c: Reg, factor: Scalar) {
+    let fetch = |reg| -> [f32; 64] { std::array::from_fn(|n| wide(get(registers, reg, n), factor)) };
     let (a, b) = (fetch(a), fetch(b));
     let mut sum: [f32; 64] = std::array::from_fn(|n| f32::from_bits(get(registers, c, n)));
     for inner in 0..8 {

@@ -19,6 +19,7 @@ mod memory;
 mod program;
 mod run;
 mod shadow;
+mod tile;
 
 pub use fault::{Fault, FaultKind};
 pub use memory::{Bound, BufferId, Memory, Slice};

@@ -231,6 +231,17 @@ pub(super) enum Instr {
         c: Reg,
         factor: Scalar,
     },
+    TileMultiply {
+        dst: Reg,
+        left: usize,
+        right: usize,
+        transposed: bool,
+        sum: Reg,
+    },
+    TileStore {
+        to: usize,
+        src: Reg,
+    },
     Barrier(Scope),
     LoopEnter {
         index: Reg,

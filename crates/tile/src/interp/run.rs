@@ -194,6 +194,14 @@ impl Machine<'_> {
                     simd.together()?;
                     self.matrix_store(simd, at, *src, *scratch)?;
                 }
+                Instr::TileMultiply { dst, left, right, transposed, sum } => {
+                    simd.together()?;
+                    self.tile_multiply(simd, *dst, [*left, *right], *transposed, *sum)?;
+                }
+                Instr::TileStore { to, src } => {
+                    simd.together()?;
+                    self.tile_store(simd, *to, *src)?;
+                }
                 Instr::Barrier(Scope::Group) => {
                     simd.together()?;
                     return Ok(Stop::Barrier);
@@ -342,6 +350,8 @@ impl Simd {
             | Instr::Store { .. }
             | Instr::MatrixLoad { .. }
             | Instr::MatrixStore { .. }
+            | Instr::TileMultiply { .. }
+            | Instr::TileStore { .. }
             | Instr::Barrier(_) => {}
         }
         Ok(())

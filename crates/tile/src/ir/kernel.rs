@@ -269,6 +269,11 @@ impl Kernel {
         }
     }
 
+    /// Whether there are tiles in it, which on Apple GPUs takes the tensor operations of Metal 4.
+    pub fn has_tiles(&self) -> bool {
+        self.defs.iter().any(|(_, def)| def.ty == Type::Tile)
+    }
+
     /// Bytes of shared memory, each allocation rounded up to 16.
     pub fn shared_bytes(&self) -> u64 {
         let bytes = |s: &Shared| (u64::from(s.elements) * u64::from(s.element.bytes())).next_multiple_of(16);

@@ -248,6 +248,25 @@ pub enum OpKind {
     },
     /// `c + a·b` for 8×8 fragments; eight fused products added in order of the inner index.
     MatrixMultiply(ValueId, ValueId, ValueId),
+    /// `sum + left·right` of two 64×64 tiles in shared memory, by the whole threadgroup: products fused, in order of the
+    /// inner index. No barrier is in it.
+    TileMultiply {
+        /// The left factor, a view as a whole.
+        left: Handle<View>,
+        /// The right factor.
+        right: Handle<View>,
+        /// Whether the right factor's view holds its transpose.
+        transposed: bool,
+        /// What is added to; it is used up.
+        sum: ValueId,
+    },
+    /// Write a tile to a 64×64 view of shared memory, by the whole threadgroup; it is used up.
+    TileStore {
+        /// The view.
+        to: Handle<View>,
+        /// The tile.
+        value: ValueId,
+    },
     /// Shared memory written before is visible after, to the lanes in scope.
     Barrier(Scope),
     /// Repeat.

@@ -137,6 +137,14 @@ pub fn describe(kernel: &Kernel, names: &Names, id: OpId) -> String {
             format!("matrix_store {} = {}{}", at(kernel, names, to), n(*value), through(kernel, scratch))
         }
         OpKind::MatrixMultiply(a, b, c) => format!("matrix_multiply {}, {}, {}", n(*a), n(*b), n(*c)),
+        OpKind::TileMultiply { left, right, transposed, sum } => {
+            let how = if *transposed { "tile_multiply_transposed" } else { "tile_multiply" };
+            let name = |view: Handle<View>| &kernel.views[view].name;
+            format!("{how} {}, {}, {}", name(*left), name(*right), n(*sum))
+        }
+        OpKind::TileStore { to, value } => {
+            format!("tile_store {} = {}", kernel.views[*to].name, n(*value))
+        }
         OpKind::Barrier(Scope::Group) => "barrier".to_owned(),
         OpKind::Barrier(Scope::Launch) => "launch_barrier".to_owned(),
         OpKind::Barrier(Scope::Simd) => "simd_barrier".to_owned(),

@@ -41,6 +41,8 @@ impl OpKind {
             | Self::MatrixLoad { .. }
             | Self::MatrixStore { .. }
             | Self::MatrixMultiply(..)
+            | Self::TileMultiply { .. }
+            | Self::TileStore { .. }
             | Self::Barrier(_)
             | Self::Loop(_)
             | Self::When(..) => false,
@@ -70,6 +72,8 @@ impl OpKind {
             | Self::MatrixLoad { .. }
             | Self::MatrixStore { .. }
             | Self::MatrixMultiply(..)
+            | Self::TileMultiply { .. }
+            | Self::TileStore { .. }
             | Self::Barrier(_) => None,
         }
     }
@@ -93,6 +97,8 @@ impl OpKind {
             | Self::Shuffle(..)
             | Self::SimdReduce(..)
             | Self::MatrixMultiply(..)
+            | Self::TileMultiply { .. }
+            | Self::TileStore { .. }
             | Self::Barrier(_)
             | Self::Loop(_)
             | Self::When(..) => None,
@@ -121,6 +127,8 @@ impl OpKind {
             Self::MatrixLoad { from, .. } => at(from),
             Self::Store(place, value) => at(place).into_iter().chain([*value]).collect(),
             Self::MatrixStore { to, value, .. } => at(to).into_iter().chain([*value]).collect(),
+            Self::TileMultiply { sum, .. } => vec![*sum],
+            Self::TileStore { value, .. } => vec![*value],
             Self::Barrier(_) => Vec::new(),
             Self::Loop(l) => [l.start, l.end].into_iter().chain(l.init.iter().copied()).collect(),
             Self::When(cond, _) => vec![*cond],

@@ -23,6 +23,8 @@ pub enum Outcome<E> {
     Rejected(String),
     /// It was not compiled or not run.
     Refused(E),
+    /// The machine lacks what it is for: why.
+    Skipped(String),
 }
 
 impl<E> Outcome<E> {

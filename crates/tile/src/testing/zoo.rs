@@ -247,6 +247,63 @@ pub fn fragments(storage: Scalar) -> Kernel {
     })
 }
 
+/// A product in tiles of 64×64 with edges on every axis; the right factor transposed where storage is narrow.
+pub fn tiles(storage: Scalar) -> Kernel {
+    const ROWS: u32 = 70;
+    const INNER: u32 = 72;
+    const COLUMNS: u32 = 68;
+    let transposed = storage != Scalar::F32;
+    kernel("tiles", Launch::grid([COLUMNS.div_ceil(64), ROWS.div_ceil(64), 1]).threads(128), move |k| {
+        let a = k.read::<f32>("a", [ROWS, INNER]).stored(storage).guarded();
+        let extents = if transposed { [COLUMNS, INNER] } else { [INNER, COLUMNS] };
+        let b = k.read::<f32>("b", extents).stored(storage).guarded();
+        let c = k.write::<f32>("c", [ROWS, COLUMNS]).guarded();
+        let factors = k.shared::<f32>("factors", 2 * 4096);
+        let left = factors.view("left", [64, 64]).stored(storage);
+        let right = factors.view("right", [64, 64]).offset(4096u32).stored(storage);
+        // What is no longer needed has room for the result, where it has its type.
+        let sums = match transposed {
+            false => factors.view("sums", [64, 64]),
+            true => k.scratch::<f32>("sums", [64, 64]),
+        };
+        let (row, column) = (k.group_axis(1) * 64, k.group_axis(0) * 64);
+
+        let total = k.fold(k.below(INNER).step(64), k.tile(0.0), |total, at| {
+            k.each(k.thread_strided(4096, 1), |i| {
+                let (r, s) = (i / 64, i % 64);
+                left.set((r, s), a.at((row + r, at + s)));
+                right.set(
+                    (r, s),
+                    if transposed { b.at((column + r, at + s)) } else { b.at((at + r, column + s)) },
+                );
+            });
+            k.barrier();
+            let total = match transposed {
+                false => total.multiply_tiles(left, right),
+                true => total.multiply_tiles_transposed(left, right),
+            };
+            k.barrier();
+            total
+        });
+        sums.set_tile(total);
+        k.barrier();
+        k.each(k.thread_strided(4096, 1), |i| {
+            c.set((row + i / 64, column + i % 64), sums.at((i / 64, i % 64)))
+        });
+    })
+}
+
+/// A tile that is filled and stored, and no product.
+pub fn filled_tile() -> Kernel {
+    kernel("filled_tile", Launch::groups(1).threads(128), |k| {
+        let tile = k.scratch::<f32>("tile", [64, 64]);
+        let y = k.write::<f32>("y", [64, 64]);
+        tile.set_tile(k.tile(2.5));
+        k.barrier();
+        k.each(k.thread_strided(4096, 1), |i| y.set((i / 64, i % 64), tile.at((i / 64, i % 64))));
+    })
+}
+
 /// Views of every shape on one buffer and one allocation; positions beyond 32 bits.
 pub fn views() -> Kernel {
     kernel("views", Launch::groups(2).threads(64), |k| {
@@ -273,5 +330,15 @@ pub fn views() -> Kernel {
 
 /// All of them.
 pub fn all() -> Vec<Kernel> {
-    vec![functions(), integers(), conversions(), lanes(), control(), fragments(Scalar::F16), views()]
+    vec![
+        functions(),
+        integers(),
+        conversions(),
+        lanes(),
+        control(),
+        fragments(Scalar::F16),
+        tiles(Scalar::F32),
+        filled_tile(),
+        views(),
+    ]
 }

@@ -1,6 +1,7 @@
 //! Step 3: barriers and collectives are reached by everybody they need.
 
 use crate::ir::{Kernel, OpId, OpKind, Scope};
+use crate::types::Type;
 
 use super::Findings;
 use super::analysis::{Analysis, Context, Varies};
@@ -16,10 +17,13 @@ pub(super) fn check(kernel: &Kernel, analysis: &Analysis, findings: &mut Finding
             let why = why(kernel, analysis, &context, level, findings);
             findings.at(id, Rule::Divergent { level, why });
         }
-        // What is spread into a fragment must be one number.
+        // What is spread into a fragment or a tile must be one number.
         if let OpKind::Splat(value) = op.kind
-            && op.results.iter().any(|&r| kernel.ty(r).is_matrix())
-            && analysis.varies(value).lane
+            && op.results.iter().any(|&r| match kernel.ty(r) {
+                Type::Matrix(_) => analysis.varies(value).lane,
+                Type::Tile => analysis.varies(value).lane || analysis.varies(value).simd,
+                Type::Scalar(_) | Type::Vector(..) => false,
+            })
         {
             let what = findings.names.of(value).to_owned();
             findings.at(id, Rule::LaneVaries { what });
@@ -30,7 +34,9 @@ pub(super) fn check(kernel: &Kernel, analysis: &Analysis, findings: &mut Finding
 /// Who must be there together, if anybody.
 pub(super) const fn needs(kind: &OpKind) -> Option<Level> {
     match kind {
-        OpKind::Barrier(Scope::Group) => Some(Level::Threads),
+        OpKind::Barrier(Scope::Group) | OpKind::TileMultiply { .. } | OpKind::TileStore { .. } => {
+            Some(Level::Threads)
+        }
         OpKind::Barrier(Scope::Simd)
         | OpKind::Shuffle(..)
         | OpKind::SimdReduce(..)

@@ -44,6 +44,9 @@ impl Page<'_> {
             OpKind::Barrier(Scope::Group) => {
                 vec![format!("all threads come here: control {}", self.control(id))]
             }
+            OpKind::TileMultiply { .. } | OpKind::TileStore { .. } => {
+                vec![format!("all threads come here: control {}", self.control(id))]
+            }
             OpKind::Barrier(Scope::Launch) => {
                 vec!["launches before this one have ended; nothing they write is touched above".to_owned()]
             }

@@ -138,6 +138,6 @@ fn constant(kernel: &Kernel, analysis: &Analysis, value: ValueId) -> Option<Lite
         Type::Scalar(Scalar::I32) => i32::try_from(known).ok().map(Literal::I32),
         Type::Scalar(Scalar::U32) => u32::try_from(known).ok().map(Literal::U32),
         Type::Scalar(Scalar::Bool) => Some(Literal::Bool(known != 0)),
-        Type::Scalar(_) | Type::Vector(..) | Type::Matrix(_) => None,
+        Type::Scalar(_) | Type::Vector(..) | Type::Matrix(_) | Type::Tile => None,
     }
 }

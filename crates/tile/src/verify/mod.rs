@@ -5,7 +5,7 @@
 //! 1. declarations: names, sizes, device limits, views inside their memory;
 //! 2. structure: every value is defined where it is used and has the type its operation takes;
 //! 3. meaning, on what [`analysis`] knows of the values: bounds of every access (proven inside, or guarded), access
-//!    modes, alignment, integer division and shifts, uniform control around barriers and collectives, fragments,
+//!    modes, alignment, integer division and shifts, uniform control around barriers and collectives, fragments, tiles,
 //!    races and unwritten reads of shared memory, races in device memory.
 //!
 //! A kernel that passes becomes a [`Verified`] one, which carries the facts the emitters need: a printer takes
@@ -31,6 +31,7 @@ mod pairs;
 mod rule;
 mod shared;
 mod structure;
+mod tile;
 mod touch;
 mod types;
 mod unwritten;
@@ -43,6 +44,7 @@ pub use explain::explain;
 pub use facts::{AxisGuard, Facts};
 pub use limits::Limits;
 pub use rule::{Finding, Level, Rejection, Rule};
+pub(crate) use tile::filled;
 
 use analysis::Analysis;
 
@@ -114,6 +116,7 @@ fn check(kernel: &Kernel, limits: &Limits, findings: &mut Findings<'_>) -> Optio
     control::check(kernel, &analysis, findings);
     access::check(kernel, &analysis, &mut facts, findings);
     fragment::check(kernel, &analysis, &mut facts, findings);
+    tile::check(kernel, findings);
     launch::check(kernel, &mut facts, findings);
     findings.none()?;
     shared::check(kernel, &analysis, &facts, findings);

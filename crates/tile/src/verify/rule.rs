@@ -382,6 +382,36 @@ pub enum Rule {
         /// SIMD groups.
         simd_groups: u32,
     },
+    /// Tiles belong to four SIMD groups.
+    #[error("tiles are made by 4 SIMD groups, and the kernel has {simd_groups}")]
+    TileThreads {
+        /// SIMD groups.
+        simd_groups: u32,
+    },
+    /// A tile is multiplied from and stored to shared memory of its own shape.
+    #[error(
+        "{name} must be shared {expected}[64, 64], row-major, without guards, from a multiple of 16 bytes on"
+    )]
+    TileView {
+        /// The view.
+        name: String,
+        /// The element types that serve.
+        expected: &'static str,
+    },
+    /// A device plans its tiles for one kind of product.
+    #[error("products of tiles in one kernel have factors of one type, and all or none transposed")]
+    TileMixed,
+    /// A loop carries a tile where it is.
+    #[error("a carried tile changes places with another from pass to pass")]
+    TileMoved,
+    /// A tile is added to where it is.
+    #[error("the tile {what} is used {uses} times, or in another block than where it is made")]
+    TileReused {
+        /// The tile.
+        what: String,
+        /// Uses.
+        uses: usize,
+    },
     /// Fragments that are written are not read in the same launch.
     #[error("buffer {name} is both read and written by fragments")]
     FragmentReadWrite {

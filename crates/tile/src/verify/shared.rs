@@ -145,6 +145,10 @@ impl Walk<'_, '_, '_> {
         // One operation of one SIMD group does not race with itself, and scratch is ordered within it.
         let itself = recent.op == later.op && recent.laps.is_empty() && later.collective;
         let ordered = recent.simd_ordered || itself || earlier.scratch || later.scratch;
+        // Nor does one of the whole threadgroup, in one pass.
+        if itself && later.whole {
+            return false;
+        }
         (!ordered && can_meet(earlier, later, Pair::SameSimd, &sight))
             || can_meet(earlier, later, Pair::OtherSimd, &sight)
     }

@@ -1,6 +1,7 @@
 //! What an operation touches, as far as it is known before the kernel runs.
 
-use crate::ir::{Kernel, OpId, OpKind, Place, Space, View};
+use crate::arena::Handle;
+use crate::ir::{Extent, Kernel, OpId, OpKind, Place, Space, View};
 use crate::types::Scalar;
 
 use super::access::known;
@@ -15,6 +16,8 @@ pub(super) struct Touch {
     pub(super) write: bool,
     /// Done by a SIMD group as a whole.
     pub(super) collective: bool,
+    /// Done by the threadgroup as a whole.
+    pub(super) whole: bool,
     /// Use of a fragment's scratch: ordered within its SIMD group by barriers the emitters put around it.
     pub(super) scratch: bool,
     /// Each coordinate.
@@ -36,6 +39,13 @@ pub(super) struct Coordinate {
 /// Everything an operation touches.
 pub(super) fn touches(kernel: &Kernel, analysis: &Analysis, facts: &Facts, op: OpId) -> Vec<Touch> {
     let kind = &kernel.ops[op].kind;
+    match kind {
+        OpKind::TileMultiply { left, right, .. } => {
+            return [left, right].map(|view| tile(kernel, op, *view, false)).to_vec();
+        }
+        OpKind::TileStore { to, .. } => return vec![tile(kernel, op, *to, true)],
+        _ => {}
+    }
     let (place, write, collective, scratch) = match kind {
         OpKind::Load(place) => (place, false, false, None),
         OpKind::Store(place, _) => (place, true, false, None),
@@ -57,7 +67,7 @@ pub(super) fn touches(kernel: &Kernel, analysis: &Analysis, facts: &Facts, op: O
     };
     let axes = (0..rank).map(axis).collect();
     let active = active(kernel, analysis, op, place);
-    let main = Touch { op, view, write, collective, scratch: false, axes, active };
+    let main = Touch { op, view, write, collective, whole: false, scratch: false, axes, active };
     let spill = scratch.filter(|_| !facts.is_proven(op)).map(|scratch| {
         let threads = kernel.launch.threads as usize;
         let fixed = |form: Form, high: i64, width: i64| Coordinate {
@@ -74,12 +84,27 @@ pub(super) fn touches(kernel: &Kernel, analysis: &Analysis, facts: &Facts, op: O
             view: kernel.views[scratch.view].clone(),
             write: true,
             collective: true,
+            whole: false,
             scratch: true,
             axes: vec![fixed(simd, last, 1), zero(), zero()],
             active: vec![true; threads],
         }
     });
     [main].into_iter().chain(spill).collect()
+}
+
+/// All of a view, by nobody knows which threads.
+fn tile(kernel: &Kernel, op: OpId, view: Handle<View>, write: bool) -> Touch {
+    let view = kernel.views[view].clone();
+    let axis = |extent: &Extent| Coordinate {
+        form: Form::constant(0),
+        span: Span::of(0),
+        below: Vec::new(),
+        width: i64::from(extent.size),
+    };
+    let axes = view.shape.iter().map(axis).collect();
+    let active = vec![true; kernel.launch.threads as usize];
+    Touch { op, view, write, collective: true, whole: true, scratch: false, axes, active }
 }
 
 fn coordinate(

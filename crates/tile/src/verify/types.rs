@@ -45,7 +45,11 @@ impl Checker<'_, '_, '_> {
         let op = &self.kernel.ops[self.id];
         let results: Vec<Type> = op.results.iter().map(|&r| self.ty(r)).collect();
         let expected = match &op.kind {
-            OpKind::Store(..) | OpKind::MatrixStore { .. } | OpKind::Barrier(_) | OpKind::When(..) => 0,
+            OpKind::Store(..)
+            | OpKind::MatrixStore { .. }
+            | OpKind::TileStore { .. }
+            | OpKind::Barrier(_)
+            | OpKind::When(..) => 0,
             OpKind::Loop(l) => l.init.len(),
             _ => 1,
         };
@@ -54,6 +58,7 @@ impl Checker<'_, '_, '_> {
         let got = |this: &mut Self, expected: Type| {
             this.need(result == expected, "the result", expected.to_string(), result);
         };
+        self.tiles(&op.kind, &results);
         match &op.kind {
             OpKind::Math(math, a) => {
                 let ty = self.ty(*a);
@@ -124,7 +129,7 @@ impl Checker<'_, '_, '_> {
             OpKind::Compose(parts) => {
                 let width = match result {
                     Type::Vector(_, width) => width.count() as usize,
-                    Type::Scalar(_) | Type::Matrix(_) => 0,
+                    Type::Scalar(_) | Type::Matrix(_) | Type::Tile => 0,
                 };
                 self.count("parts", parts.len(), width);
                 for &part in parts {
@@ -192,6 +197,11 @@ impl Checker<'_, '_, '_> {
                 self.same("the accumulator", *c, Type::Matrix(Scalar::F32));
                 got(self, Type::Matrix(Scalar::F32));
             }
+            OpKind::TileMultiply { sum, .. } => {
+                self.same("the sum", *sum, Type::Tile);
+                got(self, Type::Tile);
+            }
+            OpKind::TileStore { value, .. } => self.same("the value", *value, Type::Tile),
             OpKind::Barrier(_) => {}
             OpKind::Loop(l) => {
                 self.same("the start", l.start, INDEX);
@@ -209,6 +219,15 @@ impl Checker<'_, '_, '_> {
             }
             OpKind::When(condition, _) => self.same("the condition", *condition, BOOL),
         }
+    }
+
+    /// Tiles are filled, carried, multiplied and stored; nothing else is made for them.
+    fn tiles(&mut self, kind: &OpKind, results: &[Type]) {
+        let takes = matches!(kind, OpKind::TileMultiply { .. } | OpKind::TileStore { .. } | OpKind::Loop(_));
+        let operand = kind.operands().iter().any(|&value| self.ty(value) == Type::Tile);
+        self.need(takes || !operand, "an operand", "no tile", Type::Tile);
+        let gives = takes || matches!(kind, OpKind::Splat(_));
+        self.need(gives || !results.contains(&Type::Tile), "the result", "no tile", Type::Tile);
     }
 
     fn place(&mut self, place: &Place) {

@@ -18,6 +18,7 @@ mod launch;
 mod numbers;
 mod pipeline;
 mod shared;
+mod tiles;
 mod unwritten;
 
 use tilewright_tile::verify::{Finding, Rule};

@@ -117,14 +117,15 @@ struct Report {
     exact: usize,
     near: Vec<(String, String)>,
     failed: Vec<(String, String)>,
+    skipped: Vec<(String, String)>,
     seconds: f64,
     story: Vec<(WeightFormat, Result<Story, Refusal>)>,
 }
 
 impl Report {
     fn new(device: Value, sample: &'static Sample) -> Self {
-        let (near, failed, story) = (Vec::new(), Vec::new(), Vec::new());
-        Self { device, shape: sample.name, exact: 0, near, failed, seconds: 0.0, story }
+        let (near, failed, skipped) = (Vec::new(), Vec::new(), Vec::new());
+        Self { device, shape: sample.name, exact: 0, near, failed, skipped, seconds: 0.0, story: Vec::new() }
     }
 
     fn add(&mut self, name: &str, outcome: Outcome) {
@@ -134,6 +135,7 @@ impl Report {
             Outcome::Near(first) => self.near.push((name, first)),
             Outcome::Different(first) | Outcome::Rejected(first) => self.failed.push((name, first)),
             Outcome::Refused(refusal) => self.failed.push((name, refusal.to_string())),
+            Outcome::Skipped(why) => self.skipped.push((name, why)),
         }
     }
 
@@ -164,6 +166,7 @@ impl Report {
             "exact": self.exact,
             "near": list(&self.near),
             "failed": list(&self.failed),
+            "skipped": list(&self.skipped),
             "seconds": self.seconds,
             "stories": self.story.iter().map(story).collect::<Value>(),
             "passed": self.passed(),
@@ -175,16 +178,18 @@ impl Report {
             format!("version    {} ({} {})", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH),
             format!("device     {}", self.device),
             format!(
-                "kernels    {} at {}: {} exact, {} near, {} failed, in {:.1} s",
-                self.exact + self.near.len() + self.failed.len(),
+                "kernels    {} at {}: {} exact, {} near, {} failed, {} skipped, in {:.1} s",
+                self.exact + self.near.len() + self.failed.len() + self.skipped.len(),
                 self.shape,
                 self.exact,
                 self.near.len(),
                 self.failed.len(),
+                self.skipped.len(),
                 self.seconds
             ),
         ];
         lines.extend(self.near.iter().map(|(name, first)| format!("near       {name}: {first}")));
+        lines.extend(self.skipped.iter().map(|(name, why)| format!("skipped    {name}: {why}")));
         lines.extend(self.failed.iter().map(|(name, first)| format!("FAILED     {name}: {first}")));
         for (weights, story) in &self.story {
             lines.push(match story {

@@ -42,7 +42,8 @@ fn planes<'n>(tensor: &Tensor<'_>, format: Format, names: &[&'n str; 4]) -> Vec<
     let [rows, columns] = [tensor.rows(), tensor.row_len()].map(|n| n as u32);
     let slot = Slot::of_matrix([rows, columns], format);
     let mut bytes = vec![0; slot.end() as usize];
-    put(&mut bytes, slot, format, &[tensor], &mut |_| panic!("blocks are taken as they are")).unwrap();
+    put(&mut bytes, slot, format, &[tensor], &mut |_| panic!("blocks are taken as they are"), &mut 0)
+        .unwrap();
     let found = format.planes(columns).into_iter().zip(slot.places());
     found
         .map(|(plane, (start, _))| {
@@ -120,7 +121,8 @@ fn products_of_a_vector_are_those_of_float64() {
 #[test]
 fn products_of_a_chunk_are_those_of_float64() {
     type Build = fn(&Product) -> Kernel;
-    let builds: [Build; 5] = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
+    let builds: [Build; 6] =
+        [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk, tiers::tensor];
     let (rows, a) = (5, noise(5 * 512, 6));
     each(|what, format, tensor| {
         let expected: Vec<f64> = a.chunks(512).flat_map(|row| multiply(tensor, row)).collect();

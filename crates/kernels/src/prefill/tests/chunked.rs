@@ -67,15 +67,39 @@ fn a_chunk_has_1_to_4096_rows() {
 
 #[test]
 fn backends_without_an_emitter_are_refused_by_name() {
-    for (backend, name) in [(Backend::TensorOps, "tensor_ops"), (Backend::Nax, "nax")] {
-        let options = Options { backend, ..options(64) };
-        let error = ChunkedPrefill::new(&Shape::QWEN3_TINY, &options).unwrap_err();
-        assert_eq!(error, PrefillError::Projections(vec![ScheduleError::NotEmitted { backend }]));
-        assert_eq!(error.to_string(), format!("projections: backend {name} is not emitted"));
-    }
+    let backend = Backend::Nax;
+    let error = ChunkedPrefill::new(&Shape::QWEN3_TINY, &Options { backend, ..options(64) }).unwrap_err();
+    assert_eq!(error, PrefillError::Projections(vec![ScheduleError::NotEmitted { backend }]));
+    assert_eq!(error.to_string(), "projections: backend nax is not emitted");
     let options = Options { backend: Backend::Elementwise, ..options(64) };
     let error = ChunkedPrefill::new(&Shape::QWEN3_TINY, &options).unwrap_err();
-    assert!(error.to_string().contains("elementwise is asked for, and the kernel has 16 matrix products"));
+    assert!(
+        error.to_string().contains("elementwise is asked for, and the kernel has 16 products of fragments")
+    );
+}
+
+/// E70: the four projections are of whole tiles, 64 × 64 × 64; all else is as before.
+#[test]
+fn projections_on_tensor_operations_are_products_of_whole_tiles() {
+    for storage in [Scalar::F32, Scalar::F16, Scalar::Bf16] {
+        let options = Options::by_matrices(Chunk::new(512, storage));
+        let on_tensors = options.on_tensor_operations();
+        assert_eq!((on_tensors.backend, on_tensors.depth.columns()), (Backend::TensorOps, 64));
+        let names = |options: &Options| {
+            let chunk = ChunkedPrefill::new(&Shape::QWEN3_0_6B, options).unwrap().chunk(true);
+            let chunk = chunk.verify().unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(chunk.dispatches(), 309);
+            let names = chunk.stages().iter().map(|stage| stage.kernel.name().to_owned());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let (before, after) = (names(&options), names(&on_tensors));
+        let others: Vec<_> = after.difference(&before).collect();
+        let roles = ["down", "gate_up", "output", "qkv"];
+        assert_eq!(others.len(), 4, "{others:?}");
+        for (name, role) in others.into_iter().zip(roles) {
+            assert_eq!(*name, format!("prefill_tensor_matmul_{role}_{storage}"));
+        }
+    }
 }
 
 #[test]

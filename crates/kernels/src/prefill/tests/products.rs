@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::parts::Exponential;
 use crate::prefill::testing::{Data, assert_close, kept, noise, outputs};
 use crate::prefill::tiers::{self, Role};
-use crate::prefill::{Depth, Product, matmul};
+use crate::prefill::{Depth, Product, matmul, tensor_matmul};
 
 /// `a[rows, inner] · b[inner, columns]`.
 fn dot(a: &[f64], b: impl Fn(usize, usize) -> f64, columns: u32, inner: u32) -> Vec<f64> {
@@ -22,7 +22,13 @@ fn float_inputs(product: &Product) -> [(&'static str, Data); 2] {
 
 #[test]
 fn matmul_multiplies_whole_and_partial_tiles() {
-    for depth in [Depth::D32, Depth::D64] {
+    type Build = fn(&Product) -> Kernel;
+    let builds: [Build; 3] = [
+        |product| matmul("test", product, Depth::D32),
+        |product| matmul("test", product, Depth::D64),
+        |product| tensor_matmul("test", product),
+    ];
+    for build in builds {
         for (rows, columns, inner) in [(64, 128, 64), (70, 68, 100), (1, 8, 4), (65, 60, 36)] {
             for (storage, tolerance) in [(Scalar::F32, 2e-6), (Scalar::F16, 2e-3), (Scalar::Bf16, 1e-2)] {
                 let product = Product { rows, columns, inner, storage };
@@ -30,10 +36,24 @@ fn matmul_multiplies_whole_and_partial_tiles() {
                 let (Data::Floats(a), Data::Floats(b)) = (&inputs[0].1, &inputs[1].1) else { panic!() };
                 let (a, b) = (kept(a, storage), kept(b, storage));
                 let expected = dot(&a, |i, c| b[i * columns as usize + c], columns, inner);
-                let c = outputs(matmul("test", &product, depth), &inputs);
+                let c = outputs(build(&product), &inputs);
                 assert_close(&format!("{product:?}"), &c["c"], &expected, tolerance);
             }
         }
+    }
+}
+
+/// Both add fused products in order of the inner index, so the interpreter gives both the same bits; a GPU need not.
+#[test]
+fn tiles_and_fragments_are_the_same_sums() {
+    for storage in [Scalar::F32, Scalar::F16, Scalar::Bf16] {
+        let product = Product { rows: 70, columns: 68, inner: 100, storage };
+        let inputs = float_inputs(&product);
+        let bits = |kernel| -> Vec<u64> {
+            outputs(kernel, &inputs)["c"].iter().map(|number| f64::from(*number).to_bits()).collect()
+        };
+        let fragments = bits(matmul("test", &product, Depth::D64));
+        assert_eq!(bits(tensor_matmul("test", &product)), fragments, "{storage}");
     }
 }
 
@@ -117,7 +137,8 @@ fn whole(role: Role, [rows, columns, inner]: [u32; 3], format: Format) -> tiers:
 
 type Build = fn(&tiers::Product) -> Kernel;
 
-const TIERS: [Build; 5] = [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk];
+const TIERS: [Build; 6] =
+    [tiers::original, tiers::bm64, tiers::vecload4, tiers::msl, tiers::splitk, tiers::tensor];
 
 #[test]
 fn every_tier_multiplies_in_every_role() {

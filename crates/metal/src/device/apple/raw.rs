@@ -64,6 +64,9 @@ pub(super) struct Commands {
     encoder: Retained<ProtocolObject<dyn MTLComputeCommandEncoder>>,
 }
 
+/// `MTLGPUFamilyMetal4`.
+const METAL_4: MTLGPUFamily = MTLGPUFamily(5002);
+
 fn none(of: &str) -> (String, String) {
     (of.to_owned(), "none".to_owned())
 }
@@ -100,14 +103,20 @@ impl Gpu {
             memory: Some(device.recommendedMaxWorkingSetSize()),
             largest_buffer: device.maxBufferLength() as u64,
             threadgroup_memory: device.maxThreadgroupMemoryLength() as u64,
+            // Metal 4, and a system whose cooperative tensors have what the text asks of them.
+            tensor_operations: device.supportsFamily(METAL_4) && objc2::available!(macos = 26.2),
         }
     }
 
-    /// Compiles a text with strict arithmetic: nothing contracted, reordered or flushed, functions precise.
-    pub(super) fn library(&self, text: &str) -> Result<Library, String> {
+    /// Compiles a text with strict arithmetic: nothing contracted, reordered or flushed, functions precise. One with tensor
+    /// operations is in the language of Metal 4.
+    pub(super) fn library(&self, text: &str, tensor_operations: bool) -> Result<Library, String> {
         autoreleasepool(|_| {
             let options = MTLCompileOptions::new();
-            options.setLanguageVersion(MTLLanguageVersion::Version3_1);
+            options.setLanguageVersion(match tensor_operations {
+                true => MTLLanguageVersion::Version4_0,
+                false => MTLLanguageVersion::Version3_1,
+            });
             if objc2::available!(macos = 15.0) {
                 options.setMathMode(MTLMathMode::Safe);
                 options.setMathFloatingPointFunctions(MTLMathFloatingPointFunctions::Precise);

@@ -50,7 +50,7 @@ impl Fragments for Cuda {
         let part = |n: &str| {
             let of = |&v: &ValueId| match out.kernel.ty(v) {
                 Type::Matrix(_) => format!("{}.{n}", out.value(v)),
-                Type::Scalar(_) | Type::Vector(..) => out.value(v),
+                Type::Scalar(_) | Type::Vector(..) | Type::Tile => out.value(v),
             };
             element(&operands.iter().map(of).collect::<Vec<String>>())
         };

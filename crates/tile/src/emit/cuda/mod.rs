@@ -14,6 +14,7 @@ mod math;
 mod matrix;
 mod prelude;
 mod signature;
+mod tile;
 mod types;
 
 /// The language.

@@ -8,8 +8,8 @@ use crate::emit::writer::Writer;
 use crate::ir::{Math, OpKind, Reduction};
 use crate::types::{Scalar, Type};
 
-use super::Cuda;
 use super::lanes::reducer;
+use super::{Cuda, tile};
 
 const F16_TO_F32: &str = r#"__device__ __forceinline__ float tile_f16_to_f32(unsigned short h) {
 #ifdef __CUDA_ARCH__
@@ -152,6 +152,7 @@ pub(super) fn write(out: &mut Writer<'_, Cuda>) {
     let from = |scalar| {
         any(&|kind, _| match kind {
             OpKind::Cast(a) | OpKind::MatrixMultiply(a, _, _) => kernel.ty(*a).scalar() == scalar,
+            OpKind::TileMultiply { left, .. } => kernel.views()[*left].element == scalar,
             _ => false,
         })
     };
@@ -175,6 +176,14 @@ pub(super) fn write(out: &mut Writer<'_, Cuda>) {
     ];
     let mut parts: Vec<String> =
         pieces.into_iter().filter(|(used, _)| *used).map(|(_, text)| text.to_owned()).collect();
+    let tile = out.said.ops().find_map(|(_, kind)| match kind {
+        OpKind::TileMultiply { left, transposed, .. } => Some((kernel.views()[*left].element, *transposed)),
+        _ => None,
+    });
+    if kernel.has_tiles() {
+        parts.push(tile::TILE.to_owned());
+        parts.extend(tile.map(|(factor, transposed)| tile::product(factor, transposed)));
+    }
     for op in [Reduction::Sum, Reduction::Max, Reduction::Min] {
         for scalar in [Scalar::F32, Scalar::I32, Scalar::U32] {
             let ty = Some(Type::Scalar(scalar));

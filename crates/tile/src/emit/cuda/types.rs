@@ -36,6 +36,7 @@ impl Types for Cuda {
             Type::Scalar(s) => self.scalar(s).to_owned(),
             Type::Vector(s, width) => format!("{}{}", stem(s), width.count()),
             Type::Matrix(s) => format!("{}2", stem(s)),
+            Type::Tile => "tile_sums".to_owned(),
         }
     }
 

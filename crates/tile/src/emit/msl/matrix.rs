@@ -92,7 +92,7 @@ impl Fragments for Msl {
         for n in 0..2 {
             let of = |&v: &ValueId| match out.kernel.ty(v) {
                 Type::Matrix(_) => format!("{}.thread_elements()[{n}]", out.value(v)),
-                Type::Scalar(_) | Type::Vector(..) => out.value(v),
+                Type::Scalar(_) | Type::Vector(..) | Type::Tile => out.value(v),
             };
             let operands: Vec<String> = operands.iter().map(of).collect();
             out.line(format!("{name}.thread_elements()[{n}] = {};", element(&operands)));

@@ -6,7 +6,7 @@ use crate::emit::writer::Writer;
 use crate::ir::{Builtin, OpKind, Param, Shuffle};
 use crate::types::Type;
 
-use super::{Msl, matrix, prelude};
+use super::{Msl, matrix, prelude, tile};
 
 impl Dialect for Msl {
     fn open(&self, out: &mut Writer<'_, Msl>) {
@@ -18,6 +18,9 @@ impl Dialect for Msl {
         if uses_fragments {
             out.line("#include <metal_simdgroup_matrix>");
         }
+        if kernel.has_tiles() {
+            tile::HEADERS.iter().for_each(|header| out.line(header));
+        }
         out.line("#if __METAL_VERSION__ >= 320");
         out.line("#pragma METAL fp math_mode(safe)");
         out.line("#pragma METAL fp contract(off)");
@@ -25,6 +28,7 @@ impl Dialect for Msl {
         out.line("using namespace metal;");
         out.line("");
         prelude::write(out);
+        tile::types(out);
 
         let mut list: Vec<String> = Vec::new();
         for (n, param) in kernel.params().iter().enumerate() {
@@ -76,10 +80,18 @@ impl Dialect for Msl {
     }
 }
 
-/// Whether a shared allocation is accessed by vectors.
+/// Whether a shared allocation is accessed by vectors or as tiles.
 fn vectors(out: &Writer<'_, Msl>, shared: crate::arena::Handle<crate::ir::Shared>) -> bool {
     let kernel = out.kernel;
+    let is_here = |view: crate::arena::Handle<crate::ir::View>| {
+        kernel.views()[view].space == crate::ir::Space::Shared(shared)
+    };
     kernel.ops().iter().any(|(_, op)| {
+        match &op.kind {
+            OpKind::TileMultiply { left, right, .. } if is_here(*left) || is_here(*right) => return true,
+            OpKind::TileStore { to, .. } if is_here(*to) => return true,
+            _ => {}
+        }
         let ty = match &op.kind {
             OpKind::Load(_) => op.results.first().map(|&r| kernel.ty(r)),
             OpKind::Store(_, value) => Some(kernel.ty(*value)),

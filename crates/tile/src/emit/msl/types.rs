@@ -25,6 +25,7 @@ impl Types for Msl {
             Type::Scalar(s) => self.scalar(s).to_owned(),
             Type::Vector(s, width) => format!("{}{}", self.scalar(s), width.count()),
             Type::Matrix(s) => format!("simdgroup_{}8x8", self.scalar(s)),
+            Type::Tile => "auto".to_owned(),
         }
     }
 

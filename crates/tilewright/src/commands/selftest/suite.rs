@@ -53,6 +53,7 @@ impl Suite {
                     "memory_bytes": facts.memory,
                     "largest_buffer_bytes": facts.largest_buffer,
                     "threadgroup_memory_bytes": facts.threadgroup_memory,
+                    "tensor_operations": facts.tensor_operations,
                 })
             }
             #[cfg(feature = "cuda")]

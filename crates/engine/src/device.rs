@@ -53,7 +53,7 @@ impl OpenOptions {
         }
     }
 
-    /// An option that the processor honours always, and a GPU never or only for some models.
+    /// An option that a GPU honours never or only for some models: the processor takes it or refuses it by name.
     fn only_cpu(&self) -> Option<String> {
         let weights =
             self.weights.filter(|w| matches!(w, WeightFormat::Int4 | WeightFormat::F16 | WeightFormat::Gguf));

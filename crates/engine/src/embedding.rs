@@ -32,7 +32,7 @@ impl Embedding {
     pub fn new(engine: &Engine, ids: Vec<u32>, pooling: Pooling) -> Result<Self, Refusal> {
         let mut findings = Vec::new();
         if ids.is_empty() {
-            findings.push(Finding::new("input", "at least one id", "none"));
+            findings.push(Finding::new("input", "at least one token", "none"));
         }
         if let Some(at) = ids.iter().position(|&id| !engine.tokens().has(id)) {
             findings.push(Finding::new(

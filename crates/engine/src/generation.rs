@@ -16,7 +16,7 @@ use crate::{Conversation, Event, FinishReason, Request};
 const LONGEST_RUN: usize = 32;
 
 /// The events of one reply, in order. One call of `next` does at most one unit of work: a chunk of the prompt, or
-/// one token.
+/// one token; on a device that chooses ids by itself up to 32 tokens of a plain greedy reply.
 ///
 /// After [`Event::Done`] or a refusal there is nothing more, however often it is asked. Dropping it at any time
 /// frees what it holds; a sequence lent by a [`Conversation`] keeps what was taken in.

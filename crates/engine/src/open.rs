@@ -32,7 +32,7 @@ impl fmt::Display for Source {
 /// Which device is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeviceRequest {
-    /// The fastest device that is present; the engine says which and why.
+    /// NVIDIA GPU 0 where it can be used, else the processor, never an Apple GPU; the engine says which and why.
     #[default]
     Auto,
     /// The processor.

@@ -79,12 +79,12 @@ impl Console {
         }
     }
 
-    /// Prints a refusal: as an object on standard output with `--json`, else on standard error.
+    /// Prints a refusal: as an object on standard output with `--json`, else on standard error, which also gets what cannot
+    /// be written to standard output.
     pub(crate) fn refusal(&mut self, refusal: &Refusal) {
-        if self.flags.json {
+        let told = self.flags.json && self.object(&json!({"refusal": refusal})).is_ok();
+        if !told {
             // Nobody is left to be told when this fails too.
-            let _ = self.object(&json!({"refusal": refusal}));
-        } else {
             let _ = writeln!(io::stderr(), "refused: {refusal}");
         }
     }

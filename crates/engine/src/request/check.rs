@@ -108,7 +108,7 @@ fn fields(request: &Request, stop_ids: &[u32], facts: &Facts<'_>) -> Vec<Finding
         }
     };
 
-    add(request.prompt.is_empty(), "prompt", "at least one id".into(), "none".into());
+    add(request.prompt.is_empty(), "prompt", "at least one token".into(), "none".into());
     let unknown = |ids: &[u32]| ids.iter().copied().filter(|&id| !tokens.has(id)).collect::<Vec<_>>();
     for (what, ids) in [("prompt", &request.prompt), ("stop_ids", &request.stop_ids)] {
         let unknown = unknown(ids);

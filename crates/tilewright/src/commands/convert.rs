@@ -237,7 +237,8 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
     drop(bar);
 
     let out = job.out.display().to_string();
-    console.notice("done", &format!("{} in {out}, prompt of {} tokens", bytes(written), ids.len()));
+    let prompt = if ids.is_empty() { String::new() } else { format!(", prompt of {} tokens", ids.len()) };
+    console.notice("done", &format!("{} in {out}{prompt}", bytes(written)));
     if console.json() {
         let dtype = job.dtype.stored().to_string();
         console.object(&json!({"out": out, "dtype": dtype, "bytes": written, "prompt_tokens": ids.len()}))?;

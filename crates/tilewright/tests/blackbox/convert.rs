@@ -17,6 +17,16 @@ fn convert(out: &str, extra: &[&str]) -> crate::harness::Outcome {
 }
 
 #[test]
+fn a_pair_without_a_prompt_speaks_of_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("pair");
+    let written = convert(out.to_str().unwrap(), &[]).expect_code(0).stderr;
+    assert!(written.contains("done") && !written.contains("prompt of"), "{written}");
+    let written = convert(out.to_str().unwrap(), &["--ids", "1,2", "--overwrite"]).expect_code(0).stderr;
+    assert!(written.contains("prompt of 2 tokens"), "{written}");
+}
+
+#[test]
 fn the_pair_is_written_and_the_engine_runs_it_with_the_same_ids() {
     let folder = tempfile::tempdir().unwrap();
     let model = root().join(FIXTURE);

@@ -49,3 +49,22 @@ fn the_processor_alone_is_ready_whatever_else_is_there() {
     let outcome = tilewright(&["doctor", "--device", "cpu", "--json"]).expect_code(0).json();
     assert_eq!(outcome["checks"].as_array().unwrap().len(), 7);
 }
+
+#[test]
+fn the_cache_that_a_variable_names_is_the_one_that_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.packed"), [0; 2048]).unwrap();
+    let named = folder.path().to_str().unwrap();
+    let outcome = crate::harness::tilewright_with(
+        &[("TILEWRIGHT_CACHE", named)],
+        &["doctor", "--device", "cpu", "--json"],
+    );
+    let cache = &outcome.json()["machine"]["cache"];
+    assert_eq!((cache["folder"].as_str(), cache["bytes"].as_u64()), (Some(named), Some(2048)));
+}
+
+#[test]
+fn the_processor_is_usable_though_nobody_asked_for_it() {
+    let page = crate::harness::tilewright(&["doctor"]).stdout;
+    assert!(page.lines().any(|line| line.ends_with("cpu: usable")), "{page}");
+}

@@ -147,6 +147,12 @@ fn control_tokens_in_a_prompt_are_text_unless_it_is_raw() {
     assert_eq!(tokens(&["--raw"]), 1);
 }
 
+#[test]
+fn an_empty_prompt_lacks_a_token_and_not_an_id() {
+    let refusal = tilewright(&["run", "-p", "", "--json"]).refusal();
+    assert_eq!(refusal["findings"][0]["expected"], "at least one token");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_a_failure_with_a_name() {
@@ -155,6 +161,22 @@ fn a_full_disk_is_a_failure_with_a_name() {
     let output = program(&home).args(STORY).stdout(Stdio::from(full)).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("refused: file_unwritable"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_object_that_cannot_be_written_leaves_its_refusal_on_stderr() {
+    let home = tempfile::tempdir().unwrap();
+    for line in [
+        &["run", "-p", "Once", "-n", "2", "--json", "-q"][..],
+        &["run", "-m", "nowhere", "-p", "a", "--json", "-q"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = program(&home).args(line).stdout(Stdio::from(full)).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with("refused: "), "{line:?}: {told}");
+    }
 }
 
 #[test]

@@ -128,9 +128,15 @@ fn help_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn a_bad_value_in_the_environment_is_a_usage_error_naming_the_flag() {
-    let outcome = tilewright_with(&[("TILEWRIGHT_THREADS", "many")], &["run", "-p", "a"]).expect_code(2);
-    assert!(outcome.stderr.contains("--threads"), "{}", outcome.stderr);
+fn a_bad_value_in_the_environment_is_a_usage_error_naming_the_flag_and_the_variable() {
+    for (variable, value, flag) in
+        [("TILEWRIGHT_THREADS", "many", "--threads"), ("TILEWRIGHT_WEIGHTS", "int9", "--weights")]
+    {
+        let outcome = tilewright_with(&[(variable, value)], &["run", "-p", "a"]).expect_code(2);
+        assert!(outcome.stderr.contains(flag) && outcome.stderr.contains(variable), "{}", outcome.stderr);
+    }
+    let outcome = tilewright(&["run", "-p", "a", "--threads", "many"]).expect_code(2);
+    assert!(!outcome.stderr.contains("TILEWRIGHT_"), "{}", outcome.stderr);
 }
 
 #[test]

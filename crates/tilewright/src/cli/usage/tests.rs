@@ -16,7 +16,7 @@ fn told(words: &[&str]) -> Vec<[String; 3]> {
 #[test]
 fn a_usage_error_says_what_was_expected_and_what_was_there() {
     for (words, what, expected, got) in [
-        (&["run", "-p", "a", "--temp", "warm"][..], "--temp <T>", "invalid float literal", "warm"),
+        (&["run", "-p", "a", "--temp", "warm"][..], "--temp <T>", "a number, such as 0.7", "warm"),
         (&["run", "-p", "a", "--weights", "int5"], "--weights <FORMAT>", "int8", "int5"),
         (&["run", "-p", "a", "--temp"], "--temp <T>", "a value", "none"),
         (&["run", "-p", "a", "--tmp", "1"], "--tmp", "--temp is one", "an unknown one"),
@@ -32,6 +32,37 @@ fn a_usage_error_says_what_was_expected_and_what_was_there() {
         assert_eq!((finding[0].as_str(), finding[2].as_str()), (what, got), "{words:?}");
         assert!(finding[1].contains(expected), "{words:?}: {finding:?}");
     }
+}
+
+#[test]
+fn no_message_is_in_the_words_of_a_parser_of_numbers() {
+    for (words, expected) in [
+        (&["run", "-p", "a", "-t", "0"][..], "a whole number of at least 1"),
+        (&["run", "-p", "a", "-c", "-5"], "a whole number of at least 0"),
+        (&["run", "-p", "a", "-n", "1e3"], "a whole number, in digits"),
+        (&["run", "-p", "a", "-n", "99999999999999999999"], "a smaller whole number"),
+        (&["run", "--ids", "1,a"], "a whole number, in digits"),
+        (&["run", "-p", "a", "--temp", "0,7"], "a number, such as 0.7"),
+        (&["serve", "--host", "localhost"], "an address in numbers, such as 127.0.0.1"),
+    ] {
+        let found = told(words);
+        assert!(found[0][1].contains(expected), "{words:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_text_without_its_flag_is_told_where_it_goes() {
+    let found = told(&["run", "Once upon a time"]);
+    assert_eq!((found[0][0].as_str(), found[0][2].as_str()), ("Once upon a time", "a word by itself"));
+    assert!(found[0][1].contains("after -p"), "{found:?}");
+    let found = told(&["doctor", "all"]);
+    assert!(found[0][1].contains("only flags") && !found[0][1].contains("-p"), "{found:?}");
+}
+
+#[test]
+fn a_word_that_is_no_command_is_told_of_the_list_beside_the_nearest() {
+    let found = told(&["hello"]);
+    assert!(found[0][1].starts_with("one that --help lists"), "{found:?}");
 }
 
 #[test]

@@ -20,6 +20,20 @@ pub(super) struct Machine {
     cache: Option<(PathBuf, u64)>,
 }
 
+/// A device that can be used: its name, where it has one beside that by which it is asked for.
+fn usable(reason: &str) -> String {
+    match reason.strip_prefix("asked for: ") {
+        Some(name) => format!("usable, {name}"),
+        None => "usable".to_owned(),
+    }
+}
+
+/// The folder of quantised weights of the other commands, which have a flag for it.
+fn cache_folder() -> Option<PathBuf> {
+    let named = env::var_os("TILEWRIGHT_CACHE").filter(|folder| !folder.is_empty());
+    named.map(PathBuf::from).or_else(user_cache_folder)
+}
+
 impl Machine {
     /// Looks around. Nothing is written.
     pub(super) fn look() -> Self {
@@ -29,12 +43,12 @@ impl Machine {
                 let found = refusal.findings().first().map(|f| format!(", {}: {}", f.what, f.got));
                 format!("{}{}", refusal.code().name(), found.unwrap_or_default())
             };
-            (request, request.choose().map(|choice| format!("usable, {}", choice.reason)).map_err(why))
+            (request, request.choose().map(|choice| usable(&choice.reason)).map_err(why))
         };
         Self {
             host: Host::detect(),
             devices: kinds.into_iter().map(device).collect(),
-            cache: user_cache_folder().map(|folder| (folder.clone(), size(&folder))),
+            cache: cache_folder().map(|folder| (folder.clone(), size(&folder))),
         }
     }
 
@@ -66,7 +80,10 @@ impl Machine {
             Some((folder, size)) => {
                 line("cache", format!("{}, {} of quantised weights", folder.display(), bytes(*size)))
             }
-            None => line("cache", "no folder is known; --cache DIR names one".to_owned()),
+            None => line(
+                "cache",
+                "no folder is known; TILEWRIGHT_CACHE, or --cache of other commands, names one".to_owned(),
+            ),
         }
         page
     }

@@ -1,5 +1,6 @@
 //! `convert`: a checkpoint to the pair `manifest.json` and `weights.blob`, to GGUF or to safetensors.
 
+mod left_out;
 mod mixture;
 mod round;
 
@@ -239,9 +240,12 @@ pub(crate) fn run(args: ConvertArgs, console: &mut Console) -> Result<(), Failur
     let out = job.out.display().to_string();
     let prompt = if ids.is_empty() { String::new() } else { format!(", prompt of {} tokens", ids.len()) };
     console.notice("done", &format!("{} in {out}{prompt}", bytes(written)));
+    let left_out = tell_left_out(&checkpoint, form, console);
     if console.json() {
         let dtype = job.dtype.stored().to_string();
-        console.object(&json!({"out": out, "dtype": dtype, "bytes": written, "prompt_tokens": ids.len()}))?;
+        console.object(&json!({
+            "out": out, "dtype": dtype, "bytes": written, "prompt_tokens": ids.len(), "left_out": left_out,
+        }))?;
     }
     Ok(())
 }
@@ -272,10 +276,18 @@ fn other_form(checkpoint: &Checkpoint, form: Form, job: &Job, console: &mut Cons
     drop(bar);
     let out = out.display().to_string();
     console.notice("done", &format!("{} in {out}", bytes(written)));
+    let left_out = tell_left_out(checkpoint, form, console);
     if console.json() {
-        console.object(&json!({"out": out, "bytes": written}))?;
+        console.object(&json!({"out": out, "bytes": written, "left_out": left_out}))?;
     }
     Ok(())
+}
+
+/// Says how the model was to be sampled, where the form does not.
+fn tell_left_out(checkpoint: &Checkpoint, form: Form, console: &Console) -> Option<String> {
+    let flags = left_out::sampling(checkpoint.generation_config()).filter(|_| form != Form::Safetensors)?;
+    console.notice("left out", &format!("generation_config.json; {flags} samples as it says"));
+    Some(flags)
 }
 
 /// What is done before Ctrl-C ends the process: a partial file is nobody's.

@@ -26,6 +26,21 @@ fn a_pair_without_a_prompt_speaks_of_none() {
     assert!(written.contains("prompt of 2 tokens"), "{written}");
 }
 
+/// The story model inside the program samples; neither form can say so, and safetensors takes the file along.
+#[test]
+fn what_a_form_has_no_place_for_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for (out, left_out) in [("a.gguf", true), ("pair", true), ("published", false)] {
+        let form = if left_out { &[][..] } else { &["--to", "safetensors"] };
+        let out = folder.path().join(out);
+        let outcome = tilewright(&[&["convert", "-o", out.to_str().unwrap(), "--json"], form].concat());
+        let outcome = outcome.expect_code(0);
+        let flags = outcome.json()["left_out"].clone();
+        assert_eq!(flags.as_str().is_some_and(|flags| flags.starts_with("--temp ")), left_out, "{flags}");
+        assert_eq!(outcome.stderr.contains("left out"), left_out, "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn the_pair_is_written_and_the_engine_runs_it_with_the_same_ids() {
     let folder = tempfile::tempdir().unwrap();

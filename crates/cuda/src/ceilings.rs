@@ -60,7 +60,7 @@ impl Ceilings {
     /// Measures GPU `ordinal`: less than a second of full load, and compiling the first time.
     ///
     /// # Errors
-    /// Those of [`find`](crate::find) and [`compile`](fn@crate::compile); `out_of_memory` when there is not memory enough to read;
+    /// Those of [`find`] and [`compile`](fn@crate::compile); `out_of_memory` when there is not memory enough to read;
     /// `device_failed`, also for a kernel that did not do the work that it was timed for.
     pub fn measure(ordinal: usize, progress: &mut Watch<'_>) -> Result<Self, Refusal> {
         let mut probe = CeilingsProbe::open(ordinal, progress)?;

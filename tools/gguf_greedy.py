@@ -1,7 +1,7 @@
 """Files that `tilewright convert` wrote, read by llama.cpp and by this program: do both choose the same tokens?
 
 Converts MODEL with each mixture of block types, continues ten prompts greedily with both, and compares. Both round activations
-to 8 bits, each in its own way, which moves logits of the story model by several hundredths. So a token counts as different
+to 8 bits and add floats in orders of their own, which moves logits of the story model by several hundredths. So a token counts as different
 only where llama.cpp's best two logits are further apart than MARGIN; at the first token within it that differs the texts part
 and the rest of that prompt is not compared. The margin of every parting is printed.
 

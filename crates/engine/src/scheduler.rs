@@ -6,7 +6,8 @@
 //!
 //! - A second thread makes text and events of ids and tells listeners, while the device is at its next step already. Events of
 //!   a reply come in order, those of one call of the device together. That a stop string ended a reply is known there: the first
-//!   thread finds it before its next step or the one after, and what was computed beyond is forgotten.
+//!   thread finds it before its next call of the device or, where listeners keep up, the one after; what was computed beyond is
+//!   told to nobody.
 //! - A device that chooses ids by itself does so as long as every reply that decodes is plain and greedy, also while prompts of
 //!   others are taken in or other work is done; a prompt asks for nothing before its own first token. One reply that needs
 //!   logits brings those of all to the host, since one sweep serves them.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tilewright_engine::{Cancel, Event, Refusal, Request};
+use tilewright_engine::{Cancel, Code, Event, Refusal, Request};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::app::{App, Ready};
@@ -11,8 +11,8 @@ use crate::app::{App, Ready};
 /// The index of a session, and what it has to say.
 pub(crate) type Told = (usize, Result<Vec<Event>, Refusal>);
 
-/// Events of several sessions, those of one call of the device together, each with the index of its own. When it is dropped, so when the client went away, whatever
-/// still runs is cancelled.
+/// Events of several sessions, those of one call of the device together, each with the index of its own. When it is dropped,
+/// so when the client went away, whatever still runs is cancelled.
 pub(crate) struct Replies {
     events: UnboundedReceiver<Told>,
     cancel: Cancel,
@@ -46,12 +46,17 @@ impl Replies {
         Ok(replies)
     }
 
-    /// What is said next; `None` when every session has ended.
+    /// What is said next; `None` when every session has ended. Where nobody is left to say it, a failure is the last.
     pub(crate) async fn next(&mut self) -> Option<Told> {
         if self.left == 0 {
             return None;
         }
         let told = self.events.recv().await;
+        if told.is_none() {
+            self.left = 0;
+            let (what, ended) = ("an end of every reply", "none: the scheduler ended");
+            return Some((0, Err(Refusal::new(Code::DeviceFailed, "scheduler", what, ended))));
+        }
         self.note(told)
     }
 
@@ -74,5 +79,22 @@ impl Replies {
 impl Drop for Replies {
     fn drop(&mut self) {
         self.cancel.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn replies_that_nobody_ends_end_with_a_failure_and_not_like_good_ones() {
+        let (send, events) = unbounded_channel();
+        let mut replies = Replies { events, cancel: Cancel::default(), left: 2 };
+        send.send((1, Ok(Vec::new()))).unwrap_or_else(|e| panic!("{e}"));
+        drop(send);
+        assert!(matches!(replies.next().await, Some((1, Ok(_)))));
+        let failure = replies.next().await.and_then(|(_, told)| told.err());
+        assert_eq!(failure.map(|refusal| refusal.code()), Some(Code::DeviceFailed));
+        assert!(replies.next().await.is_none());
     }
 }

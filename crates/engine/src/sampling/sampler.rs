@@ -51,7 +51,10 @@ impl Sampler {
         allowed: Option<&[u32]>,
     ) -> Result<u32, Refusal> {
         scan::check_finite(logits, self.step)?;
-        if let Some(id) = self.greatest(logits).filter(|_| banned.is_empty() && allowed.is_none()) {
+        if banned.is_empty()
+            && allowed.is_none()
+            && let Some(id) = self.greatest(logits)
+        {
             self.note(id);
             return Ok(id);
         }

@@ -149,8 +149,8 @@ impl Core {
         self.sweep();
     }
 
-    /// Takes the replies that ended out of those that run and keeps their sequences, of replies that ended before their time
-    /// as far as somebody was told of them.
+    /// Takes the replies that ended out of those that run and keeps their sequences: those that took all their steps whole, others as
+    /// far as somebody was told of them.
     fn sweep(&mut self) {
         let (ended, running) = self.running.drain(..).partition(|r: &Running| r.job.ended());
         self.running = running;

@@ -33,7 +33,7 @@ impl Core {
             return Some(1);
         }
         let left = self.running.iter().map(|running| running.job.chooser.left());
-        // A place that becomes free is not kept from those that wait.
+        // A place that becomes free is not kept from those that wait, but for a stop string, which is found a call late.
         let steps = if self.waiting.is_empty() { left.max() } else { left.min() }.unwrap_or(1).min(most);
         let growth = self.running.iter().map(|r| (r.held, r.held + steps.min(r.job.chooser.left())));
         Some(if self.can_grow(growth) { steps } else { 1 })

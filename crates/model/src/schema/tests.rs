@@ -73,15 +73,14 @@ asks for it, and else widen blocks to f32.
 
 const GGUF_WRITTEN: &str = "
 `tilewright convert --to gguf --quant q8_0|q4_0|q4_k_m` writes such files, and llama.cpp reads them. `tools/gguf_greedy.py`
-continues ten prompts of the story model by 64 tokens with both programs. Both round activations to 8 bits, each in its own way, so
-texts part where the best two logits are nearly equal, and are compared up to there:
+continues ten prompts of the story model by 64 tokens with both programs. Both round activations to 8 bits and add floats in orders of their
+own, so texts part where the best two logits are nearly equal, and are compared up to there:
 
 | mixture | tokens compared, all equal | prompts that part | llama.cpp's largest margin where they do |
 | --- | --- | --- | --- |
-| q8_0 | 465 of 640 | 4 | 0.063 |
-| q4_0 | 491 of 640 | 3 | below 0.05 |
-| q4_k_m | 497 of 640 | 5 | 0.060 |
-";
+| q8_0 | 578 of 640 | 3 | 0.051 |
+| q4_0 | 589 of 640 | 2 | 0.054 |
+| q4_k_m | 477 of 640 | 4 | below 0.05 |
 
 const GGUF_PRE: &str = "
 A tokenizer is of the model `gpt2` (byte-level, with merges) or `llama` (SentencePiece, with scores; what has no token is

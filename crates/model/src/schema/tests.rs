@@ -81,6 +81,7 @@ own, so texts part where the best two logits are nearly equal, and are compared 
 | q8_0 | 578 of 640 | 3 | 0.051 |
 | q4_0 | 589 of 640 | 2 | 0.054 |
 | q4_k_m | 477 of 640 | 4 | below 0.05 |
+";
 
 const GGUF_PRE: &str = "
 A tokenizer is of the model `gpt2` (byte-level, with merges) or `llama` (SentencePiece, with scores; what has no token is

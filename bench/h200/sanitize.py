@@ -1,9 +1,11 @@
 """Runs the persistent decoders of crates/cuda on one layer and a few tokens, under compute-sanitizer where it is started so.
 
-    compute-sanitizer --tool memcheck --kernel-name kns=decode --kernel-name kns=together python sanitize.py
-    compute-sanitizer --tool racecheck ... python sanitize.py EVERY_LANE=1
+    ONLY="--kernel-name kns=decode --kernel-name kns=together"
+    compute-sanitizer --tool memcheck --report-api-errors no $ONLY python sanitize.py
+    compute-sanitizer --tool racecheck $ONLY python sanitize.py EVERY_LANE=1
+    compute-sanitizer --tool initcheck python sanitize.py
 
-racecheck follows no order that passes from one lane to the others of its warp: EVERY_LANE=1 is the build for it. `INT8=1` is the
+initcheck has to see the kernels that fill what these two read. racecheck follows no order that passes from one lane to the others of its warp: EVERY_LANE=1 is the build for it. `INT8=1` is the
 other weights.
 """
 

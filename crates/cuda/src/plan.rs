@@ -134,10 +134,10 @@ fn paths_of(facts: &Facts<'_>, fits: impl Fn(Paths) -> bool) -> (Paths, Vec<Stri
     if persistent {
         notes.push(if int8 {
             "weights held twice: rounded to int8 as the persistent decoder reads them, and those values in bf16 for \
-             prompts and batches"
+             prompts and most batches"
                 .to_owned()
         } else {
-            "weights held twice: by rows for prompts and batches, and as the persistent decoder reads them"
+            "weights held twice: by rows for prompts and most batches, and as the persistent decoder reads them"
                 .to_owned()
         });
     }

@@ -134,8 +134,8 @@ struct Shared {
     u32 best_i[WARPS];
     volatile u32 gone;
     u64 deadline; // when waiting is given up
-    u64 stop;   // completed once: nothing is multiplied any more
-    u64 stored; // completed once a token, when every worker has stored its KV
+    u64 stop;     // completed once: nothing is multiplied any more
+    u64 stored;   // completed once a token, when every worker has stored its KV
 };
 
 // First column of step `s` of a warp in a matrix of `steps` x 128 columns: blocks of 1024 columns and what remains, each

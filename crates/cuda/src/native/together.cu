@@ -1,9 +1,9 @@
 // Persistent decode of several rows: one cooperative launch runs some steps of 2 to ROWS sequences.
 //
 // Workers, groups, tape and ring are those of decode.cu. A worker multiplies its weights with all rows at once; a warp takes
-// its eighth of the columns of all rows from an exchange into registers, as bf16. Weights of 8 bits are widened to it. Sums over the groups are made by the workers
-// that hold the residual stream, each some columns of one row: they take what the groups give, and give the next product's
-// input to all. Between QKV and attention, attention and its output, gate and up and down, a row goes from workers of a group
+// its eighth of the columns of all rows from an exchange into registers, as bf16. Weights of 8 bits are widened to it. Sums over
+// the groups are made by the workers that hold the residual stream, each some columns of one row: they take what the groups
+// give, and give the next product's input to all. Between QKV and attention, attention and its output, gate and up and down, a row goes from workers of a group
 // to workers of the same group. No row's arithmetic depends on another's.
 // Follows together.cuh and mates.cuh.
 #ifndef HOLD_SUMS

@@ -40,16 +40,23 @@ def text():
     return "".join(f"#define {n} {v}\n" for n, v in shape.items()) + "".join((native / f).read_text() for f in files)
 
 
-class Build:
-    """The kernel for so many rows."""
+class Built:
+    """A kernel for so many rows, from its machine code."""
+
+    def __init__(self, rows, slots, code):
+        self.rows, self.shared = rows, shared(rows, slots)
+        self.kernel = function(code, "together", self.shared)
+
+
+class Build(Built):
+    """The same, compiled."""
 
     def __init__(self, defines):
         facts = dict(d.split("=") for d in defines)
-        self.rows = int(facts.setdefault("ROWS", "8"))
-        facts.setdefault("SLOTS", str(SLOTS[self.rows]))
-        facts.setdefault("HELD_MOST", str(HELD[self.rows]))
-        self.shared = shared(self.rows, int(facts["SLOTS"]))
-        self.kernel = function(compiled(text(), [f"{n}={v}" for n, v in facts.items()]), "together", self.shared)
+        rows = int(facts.setdefault("ROWS", "8"))
+        facts.setdefault("SLOTS", str(SLOTS[rows]))
+        facts.setdefault("HELD_MOST", str(HELD[rows]))
+        super().__init__(rows, int(facts["SLOTS"]), compiled(text(), [f"{n}={v}" for n, v in facts.items()]))
 
 
 class Sequences:

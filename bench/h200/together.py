@@ -40,23 +40,29 @@ def text():
     return "".join(f"#define {n} {v}\n" for n, v in shape.items()) + "".join((native / f).read_text() for f in files)
 
 
-class Built:
-    """A kernel for so many rows, from its machine code."""
-
-    def __init__(self, rows, slots, code):
-        self.rows, self.shared = rows, shared(rows, slots)
-        self.kernel = function(code, "together", self.shared)
-
-
-class Build(Built):
-    """The same, compiled."""
+class Build:
+    """The kernel for some defines, once it is loaded. Compiling needs no GPU, so another process can do it."""
 
     def __init__(self, defines):
         facts = dict(d.split("=") for d in defines)
-        rows = int(facts.setdefault("ROWS", "8"))
-        facts.setdefault("SLOTS", str(SLOTS[rows]))
-        facts.setdefault("HELD_MOST", str(HELD[rows]))
-        super().__init__(rows, int(facts["SLOTS"]), compiled(text(), [f"{n}={v}" for n, v in facts.items()]))
+        self.rows = int(facts.setdefault("ROWS", "8"))
+        facts.setdefault("SLOTS", str(SLOTS[self.rows]))
+        facts.setdefault("HELD_MOST", str(HELD[self.rows]))
+        self.int8 = facts.get("INT8") == "1"
+        self.defines = [f"{n}={v}" for n, v in facts.items()]
+        self.shared = shared(self.rows, int(facts["SLOTS"]))
+
+    def compiled(self):
+        return compiled(text(), self.defines)
+
+    def load(self, code=None):
+        self.kernel = function(code or self.compiled(), "together", self.shared)
+        return self
+
+
+def tape(model, int8):
+    """Weights as the kernel reads them."""
+    return decode.Tape(model, compiled(decode.text(), [f"INT8={int(int8)}"]), int8)
 
 
 class Sequences:
@@ -160,13 +166,13 @@ def main(variants):
     model, known = decode.Model(), {}
     for variant in variants:
         defines = [d for d in variant.split(",") if d and d != "quick"]
-        build, int8 = Build(defines), "INT8=1" in defines
-        if int8 not in known:
-            known[int8] = decode.Tape(model, compiled(decode.text(), [f"INT8={int(int8)}"]), int8), Truths(model, int8)
-        tape, truths = known[int8]
+        build = Build(defines).load()
+        if build.int8 not in known:
+            known[build.int8] = tape(model, build.int8), Truths(model, build.int8)
+        weights, truths = known[build.int8]
         signal.alarm(40)  # a launch that never ends ends this
         build.span = next((d for d in defines if d.startswith("SPAN=")), "")
-        runner = Runner(model, tape, build)
+        runner = Runner(model, weights, build)
         print(variant or "as it is", flush=True)
         counts = [build.rows] if "quick" in variant else sorted({2, build.rows // 2 + 1, build.rows})
         if not all([check(runner, truths, c) for c in counts[-1:]] + [check_steps(runner, c) for c in counts]):

@@ -1,7 +1,8 @@
 """Times variants of the persistent decoder of several rows beside each other, in turns; together.py checks the one that is kept.
 
-`python variants.py POSITIONS VARIANT ...`: positions as `1,512`, a variant as together.py takes it, such as `ROWS=32,FLY_KV=7`. They
-are compiled side by side. A variant whose ids are not those of the first is marked; one that gives up waiting is left out.
+`python variants.py [POSITIONS [VARIANT ...]]`: positions as `1,512`, a variant as together.py takes it, such as `ROWS=32,FLY_KV=7`.
+They are compiled side by side. A variant whose ids are not those of the first is marked, as with another number of rows or another
+order of sums; one that gives up waiting is left out.
 """
 
 import concurrent.futures
@@ -11,36 +12,19 @@ import sys
 
 import decode
 import together
-from gpu import compiled
 
 STEPS, ROUNDS, LAUNCHES = 16, 3, 4
 
 
-def text_of(variant):
-    """What to compile; not the kernel, which belongs to the process that launches it."""
-    facts = dict(d.split("=") for d in variant.split(","))
-    rows = int(facts.setdefault("ROWS", "32"))
-    facts.setdefault("SLOTS", str(together.SLOTS[rows]))
-    facts.setdefault("HELD_MOST", str(together.HELD[rows]))
-    return rows, int(facts["SLOTS"]), [f"{n}={v}" for n, v in facts.items()]
-
-
-def machine_code(variant):
-    return compiled(together.text(), text_of(variant)[2])
-
-
 def main(positions, variants):
+    builds = {v: together.Build(v.split(",")) for v in variants}
     with concurrent.futures.ProcessPoolExecutor() as pool:
-        tape_code = pool.submit(compiled, decode.text(), ["INT8=0"])
-        codes = list(pool.map(machine_code, variants))
-        tape_code = tape_code.result()
+        codes = list(pool.map(together.Build.compiled, builds.values()))
     model = decode.Model()
-    tape = decode.Tape(model, tape_code, False)
-    runners = {}
-    for variant, code in zip(variants, codes):
-        rows, slots, _ = text_of(variant)
-        runners[variant] = together.Runner(model, tape, together.Built(rows, slots, code))
-    sequences, times, ids = together.Sequences(32, True, 2048), {}, {}
+    tapes = {int8: together.tape(model, int8) for int8 in {b.int8 for b in builds.values()}}
+    runners = {v: together.Runner(model, tapes[b.int8], b.load(code)) for (v, b), code in zip(builds.items(), codes)}
+    sequences = together.Sequences(max(b.rows for b in builds.values()), True, max(positions) + 1024)
+    times, ids = {}, {}
     for _ in range(ROUNDS):
         for variant, runner in list(runners.items()):
             signal.alarm(20)  # a launch that never ends ends this
@@ -57,10 +41,11 @@ def main(positions, variants):
                 del runners[variant]
     signal.alarm(0)
     for variant in runners:
-        middle = [f"{statistics.median(times[variant, p]):7.1f}" for p in positions]
+        middle = " ".join(f"{statistics.median(times[variant, p]):7.1f}" for p in positions)
         same = all(ids[variant, p] == ids.get((variants[0], p)) for p in positions)
-        print(" ".join(middle), f"us after {positions}: {variant}{'' if same else ', other ids'}", flush=True)
+        print(f"{middle} us a step after {positions}: {variant}{'' if same else ', other ids'}", flush=True)
 
 
 if __name__ == "__main__":
-    main([int(p) for p in sys.argv[1].split(",")], sys.argv[2:])
+    places = sys.argv[1] if len(sys.argv) > 1 else "1,512"
+    main([int(p) for p in places.split(",")], sys.argv[2:] or ["ROWS=8", "ROWS=32"])

@@ -33,9 +33,9 @@ pub(crate) fn slots(rows: usize) -> usize {
     if rows <= 8 { 22 } else { 18 }
 }
 
-/// Fragments of weights that wait in a lane's registers at most; what the rows leave room for.
+/// Fragments of weights that wait in a lane's registers at most, of matrices that do not fit in whole; what the rows leave room for.
 pub(crate) fn held(rows: usize) -> usize {
-    if rows <= 16 { 16 } else { 8 }
+    if rows <= 16 { 16 } else { 0 }
 }
 
 /// Bytes of a thread that may lie in local memory. With 8-bit weights and 32 rows compilers put aside a value or two that are needed

@@ -5,15 +5,18 @@ struct Tile {
     uint4 k[HEAD_DIM / 16], v[HEAD_DIM / 16];
     // Of the next `count` blocks of the ring, at most four, whose keys and values alternate, a warp has half a one: first its keys,
     // then its values, which it owes the ring from then on.
-    __device__ __forceinline__ void take_keys(Ctx& c, u32 count) {
+    __device__ __forceinline__ void take_keys(Ctx& c, u32 count) { take_keys(c, count, c.warp / 2); }
+    __device__ __forceinline__ void take_values(Ctx& c, u32 count) { take_values(c, count, c.warp / 2); }
+    // Of block n of them.
+    __device__ __forceinline__ void take_keys(Ctx& c, u32 count, u32 n) {
         c.wait(count * 2);
-        u32 n = c.warp / 2, at = c.chunk_at(n * 2) + (c.warp & 1) * 4096 + c.lane * 16;
+        u32 at = c.chunk_at(n * 2) + (c.warp & 1) * 4096 + c.lane * 16;
         if (n < count)
 #pragma unroll
             for (int i = 0; i < HEAD_DIM / 16; ++i) k[i] = lds128(at + i * 512);
     }
-    __device__ __forceinline__ void take_values(Ctx& c, u32 count) {
-        u32 n = c.warp / 2, at = c.chunk_at(n * 2 + 1) + (c.warp & 1) * 512 + c.lane * 16, seen = 0;
+    __device__ __forceinline__ void take_values(Ctx& c, u32 count, u32 n) {
+        u32 at = c.chunk_at(n * 2 + 1) + (c.warp & 1) * 512 + c.lane * 16, seen = 0;
         if (n < count) {
 #pragma unroll
             for (int i = 0; i < HEAD_DIM / 16; ++i) v[i] = lds128(at + i * 1024);

@@ -7,75 +7,71 @@
 // to workers of the same group. No row's arithmetic depends on another's.
 // Follows together.cuh and mates.cuh.
 #ifndef HOLD_SUMS
-#define HOLD_SUMS 400
+#define HOLD_SUMS (ROWS <= 16 ? 400 : 800)
 #endif
 #ifndef HOLD_PRODUCT
 #define HOLD_PRODUCT (ROWS <= 8 ? 800 : 400)
 #endif
 #ifndef HOLD_Y
-#define HOLD_Y 1600
+#define HOLD_Y (ROWS <= 8 ? 1600 : ROWS <= 16 ? 2400 : 3000)
 #endif
 #ifndef HOLD_OUT
 #define HOLD_OUT 0
 #endif
 #ifndef FLY_KV
-#define FLY_KV (ROWS <= 8 ? 2 : ROWS <= 16 ? 3 : 5) // copies of keys and values in flight a producer
+#define FLY_KV (ROWS <= 8 ? 2 : ROWS <= 16 ? 3 : 6) // copies of keys and values in flight a producer
+#endif
+#ifndef EARLY
+#define EARLY 18 // chunks of keys and values of which as few as of weights are in flight: workers still exchange when they are sent
 #endif
 
-// As produce of decode.cu: one of PRODUCERS threads, each sends every PRODUCERS-th chunk.
+// As produce of decode.cu: one of PRODUCERS threads. Of a layer's keys and values the first come before the weights that the queries
+// are made with: they wait in registers then, and the ring has room for more.
 __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 me) {
     const Params& p = t.p;
     Shared& s = m.shared;
-    u32 turn = 0, slot = 0, parity = 1;
-    u32 own = 0, landed = 0, landed_slot = me, landed_parity = 0;
+    Sender out(s, ring, me);
     const u8* tape;
-    u32 full = saddr(s.full), empty = saddr(s.empty), stop = saddr(&s.stop), stored = saddr(&s.stored);
-    bool going = true, round = false;
-    auto land = [&]() {
-        ++landed;
-        landed_slot += PRODUCERS;
-        if (landed_slot >= SLOTS) { landed_slot -= SLOTS; landed_parity ^= 1; }
-    };
-    auto chunk = [&](u32 fly, const u8* from) {
-        if (turn == me) {
-            while (own - landed >= fly) if (mbar_try(full + landed_slot * 8, landed_parity)) land();
-            if (round)
-                while (!mbar_try(empty + slot * 8, parity)) if (mbar_test(stop, 0)) { going = false; return; };
-            ++own;
-            mbar_expect(full + slot * 8, CHUNK);
-            bulk(ring + slot * CHUNK, from, CHUNK, full + slot * 8, evict_first());
-        }
-        if (++turn == PRODUCERS) turn = 0;
-        if (++slot == SLOTS) { slot = 0; parity ^= 1; round = true; }
-    };
     auto weights = [&](u32 count, u32 fly) {
-        for (u32 i = 0; going && i < count; ++i, tape += CHUNK) chunk(fly, tape);
+        out.run(count, fly, [&](u32 i) { return tape + i * CHUNK; });
+        tape += count * CHUNK;
     };
-    for (u32 step = 0; going && step < p.steps; ++step) {
+    for (u32 step = 0; out.going && step < p.steps; ++step) {
         asm volatile("" : "+r"(worker));
         tape = p.tape + (u64)worker * p.tape_stride;
-        for (u32 layer = 0; going && layer < LAYERS; ++layer) {
-            weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
-            // Until the last token's keys and values are stored and the step's spans known.
-            while (going && !mbar_try(stored, step & 1)) if (mbar_test(stop, 0)) going = false;
-            asm volatile("" ::: "memory");
-            for (u32 k = 0; going && k < m.items[step & 1]; ++k) {
-                const Row& at = m.rows[m.list[step & 1][k] % ROWS];
-                for (u32 b = m.begin[step & 1][k]; going && b < m.end[step & 1][k]; ++b) {
-                    const u8* keys = at.cache + kv_block(layer, worker / GROUP_SIZE, 0, b);
-                    chunk(FLY_KV, keys);
-                    if (going) chunk(FLY_KV, keys + VALUES_BEHIND);
+        for (u32 layer = 0; out.going && layer < LAYERS; ++layer) {
+            if (!layer) {
+                weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
+                // Until the last token's keys and values are stored and the step's spans known.
+                out.wait(saddr(&s.stored), step & 1);
+            }
+            const u32 items = m.items[step & 1];
+            if (layer && !items) weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
+            u32 few = EARLY;
+            for (u32 k = 0; out.going && k < items; ++k) {
+                u32 begin = m.begin[step & 1][k], end = m.end[step & 1][k];
+                const u8* cache = m.rows[m.list[step & 1][k] % ROWS].cache + kv_block(layer, worker / GROUP_SIZE, 0, 0);
+                // A block's keys, its values, those of the next.
+                auto at = [&](u32 i) { return cache + kv_block(0, 0, 0, begin + i / 2) + i % 2 * VALUES_BEHIND; };
+                if (layer && !k) {
+                    // What is taken before the queries are made comes before their weights.
+                    u32 early = end - begin < 4 ? end - begin : 4;
+                    out.run(early * 2, FLY, at);
+                    begin += early;
+                    weights(CHUNKS(QKV_TILES, HIDDEN_STEPS), FLY);
                 }
+                u32 count = (end - begin) * 2, some = count < few ? count : few;
+                few -= some;
+                out.run(some, FLY, at);
+                begin += some / 2;
+                out.run(count - some, FLY_KV, at);
             }
             weights(CHUNKS(OUT_TILES, OUT_STEPS) + CHUNKS(GU_TILES, HIDDEN_STEPS) + CHUNKS(OUT_TILES, MID_STEPS), FLY);
         }
         u32 first = (u32)((u64)HEAD_TILES_ALL * worker / WORKERS), last = (u32)((u64)HEAD_TILES_ALL * (worker + 1) / WORKERS);
         weights((last - first) * CHUNKS(1, HIDDEN_STEPS), FLY_HEAD);
     }
-    // What is in flight must land before the block may end.
-    while (!mbar_try(stop, 0)) {}
-    while (landed < own)
-        if (mbar_try(full + landed_slot * 8, landed_parity)) land();
+    out.finish();
 }
 
 // Scales of weights of 8 bits, of a layer's matrix that `before` fragments of this warp come before.
@@ -107,7 +103,6 @@ __device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const 
 #if INT8
     Tile16::load_scales(c, scales, 0, &next);
 #endif
-    if (SIDES == 1) sync_consumers();
 #pragma unroll 1
     while (tile < (u32)((u64)HEAD_TILES_ALL * (c.worker + 1) / WORKERS)) {
         // Found anew instead of being kept.
@@ -117,7 +112,7 @@ __device__ __forceinline__ void head(Ctx& c, const Mates& m, float* sums, const 
         // Of the next tile; behind the last one is room.
         Tile16::load_scales(c, scales += HIDDEN_STEPS * 8, 0, &next);
 #endif
-        Tile16::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half, x, &scale, false);
+        Tile16::stream(c, sums + c.warp * (ROWS * SUM_PITCH), half, x, &scale);
         // Sums of one tile are written while those before are read: one barrier a tile is enough.
         sync_consumers();
         u32 n = c.tid / 4, quad = c.tid % 4, token = tile * 16 + quad * 4, from = half * 16 + quad * 4;
@@ -212,7 +207,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
     Ctx c{p, s, saddr(ring), nullptr, nullptr, worker, worker / GROUP_SIZE, worker % GROUP_SIZE, tid, tid / 32, tid % 32, 0, 0, 0, 0, 0, 0, 0, false};
     // Every product's input is given once a layer, that of QKV once more for the head: what `turn` a word is of.
     u32 epoch = 1, side = 0;
-    auto flip = [&]() { if (SIDES == 2) side ^= 1; };
+    // Where sums have one buffer, all have read it before a next product begins: here, where nobody waits for others yet.
+    auto flip = [&]() { if (SIDES == 2) side ^= 1; else sync_consumers(); };
     for (u32 step = 0; step < p.steps; ++step) {
         if (c.warp == WARPS - 1) {
             // Every worker's keys and values of the token before are stored; the copy engine reads them next.
@@ -238,6 +234,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
             }
             adder.give(c, m, adder.embed(p, (u32)word), gain, 0, epoch & 1, epoch);
         }
+        Tile tile;
         c.since = cycles();
 #pragma unroll 1
         for (u32 layer = 0; layer < LAYERS; ++layer) {
@@ -248,6 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 Weights<QKV_TILES, HIDDEN_STEPS> w;
                 const u32* scales = scales_of(c, layer, 0);
                 Inputs<HIDDEN_STEPS> x;
+                if (layer) take_first(c, m, step, tile);
                 w.fetch(c, scales);
                 c.hold(layer ? HOLD_Y : 0);
                 x.gather(c, p.link + WORD_Y, epoch & 1, count, 1);
@@ -263,9 +261,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                     put2(p.link + WORD_QKV + (c.group * ROWS + n) * QKV_WORDS + (c.member * QKV_ROWS + quad * 4) / 2, pack24(v.x * r, v.y * r, epoch), pack24(v.z * r, v.w * r, epoch));
                 }
                 c.since = cycles();
-                flip();
+                // Attention has barriers of its own, unless there is nothing to attend to.
+                if (SIDES == 2 || !m.items[step & 1]) flip();
             }
-            attend_rows(c, m, t, sums + side * SUM_SIDE, layer, step, epoch, turn);
+            attend_rows(c, m, t, sums + side * SUM_SIDE, tile, layer, step, epoch, turn);
             {
                 forget(c);
                 Weights<OUT_TILES, OUT_STEPS> w;
@@ -302,20 +301,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) together(const __grid_c
                 squares.finish(c, m.factor, 1, count, epoch, 5);
                 sync_consumers();
                 // Rows alternate: gate, up. A lane has two of them, two lanes a word.
+                const int TURNS = (ROWS * 16 + CONSUMERS - 1) / CONSUMERS;
+                const u32 quad = c.tid % 16;
+                float2 v[TURNS];
 #pragma unroll
-                for (u32 first = 0; first < ROWS; first += CONSUMERS / 16) {
-                    u32 n = first + c.tid / 16, quad = c.tid % 16;
-                    if (n >= ROWS) continue;
-                    float2 v = make_float2(0.f, 0.f);
-                    if (quad * 2 < MID_ROWS) {
-                        float4 s = total(to, n, quad * 4);
-                        float r = m.factor[n], a = s.x * r, b = s.z * r;
-                        v.x = __fdividef(a, 1.f + exp2_fast(-1.4426950408889634f * a)) * (s.y * r);
-                        v.y = __fdividef(b, 1.f + exp2_fast(-1.4426950408889634f * b)) * (s.w * r);
-                    }
-                    float2 o = make_float2(__shfl_down_sync(~0u, v.x, 1), __shfl_down_sync(~0u, v.y, 1));
+                for (int i = 0; i < TURNS; ++i) {
+                    u32 n = i * (CONSUMERS / 16) + c.tid / 16;
+                    // All loads together, also of places that nobody wrote.
+                    float4 s = total(to, n < ROWS ? n : 0, quad * 4);
+                    float r = m.factor[n < ROWS ? n : 0], a = s.x * r, b = s.z * r;
+                    v[i].x = __fdividef(a, 1.f + exp2_fast(-1.4426950408889634f * a)) * (s.y * r);
+                    v[i].y = __fdividef(b, 1.f + exp2_fast(-1.4426950408889634f * b)) * (s.w * r);
+                }
+#pragma unroll
+                for (int i = 0; i < TURNS; ++i) {
+                    u32 n = i * (CONSUMERS / 16) + c.tid / 16;
+                    float2 o = make_float2(__shfl_down_sync(~0u, v[i].x, 1), __shfl_down_sync(~0u, v[i].y, 1));
                     if (n < count && quad * 2 < MID_ROWS && quad % 2 == 0)
-                        put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + quad * 2), word4(v.x, v.y, o.x, o.y, turn));
+                        put(p.link + WORD_MID + c.group * (ROWS * MID_WIDTH / 4) + place<MID_STEPS>(n, c.member * MID_ROWS + quad * 2), word4(v[i].x, v[i].y, o.x, o.y, turn));
                 }
                 c.since = cycles();
                 flip();

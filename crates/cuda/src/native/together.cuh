@@ -18,8 +18,9 @@
 #ifndef SPAN
 #define SPAN 8 // blocks of 32 positions that a worker attends to at once
 #endif
-#define AT_ONCE (WARPS / (GQA + 2)) // spans that a worker makes ready at once
-#define LIST 256                    // spans of a worker
+#define AT_ONCE (WARPS / (GQA + 2)) // rows whose queries a worker makes ready at once
+#define ITEMS (ROWS <= 8 ? 2 : WARPS / GQA) // spans of them between two barriers
+#define LIST 256                            // spans of a worker
 #define TINY 5.421010862427522e-20f // 2^-64
 #define HUGE 18446744073709551616.f // 2^64
 
@@ -51,14 +52,19 @@ struct Together {
 
 struct Mates {
     Shared shared;
-    Head head[AT_ONCE];
+    Head more[AT_ONCE - 1];
+    __align__(8) float ml[ITEMS][WARPS][GQA][2]; // of the spans between two barriers: what each warp found
     Row rows[ROWS];
     __align__(16) float4 residual[ADDING]; // of a thread that adds up: its four columns of a row of the residual stream
     float factor[ROWS]; // of the norm, times 2^64
-    // Spans of this worker, of even and odd steps: row and number, blocks of 32 old positions.
+    // Spans of this worker, of even and odd steps: row, number and whether it is the last; blocks of 32 old positions.
     u16 list[2][LIST], begin[2][LIST], end[2][LIST];
     u32 items[2];
+    // What a row's attention works with, of those that are made ready at once.
+    __device__ __forceinline__ Head& head(u32 i) { return i ? more[i - 1] : shared.head; }
 };
+
+static_assert(sizeof(Mates) <= 15360, "what the host leaves behind the ring and the sums");
 
 __device__ __forceinline__ void put2(u64* p, u64 a, u64 b) { asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory"); }
 __device__ __forceinline__ u64 get1(const u64* p) {
@@ -184,7 +190,11 @@ template <int TILES, int STEPS> struct Weights {
     static const int WAITING = INT8 && NARROW > 2 ? UNITS / 2 : UNITS; // 16 bytes a lane
     uint4 w[WAITING ? WAITING : 1];
     u32 scale[(HELD ? HELD : 1) * SCALES];
+    // Whether all of it is waited for before its input is, since even a look at what has landed takes time; tiles that stay in the
+    // ring are then read one ahead. In 8 bits it would not leave registers enough, and a few rows do not gain.
+    static const bool AHEAD = HELD < TILES && ROWS > 8 && !INT8 && CHUNKS(TILES, STEPS) <= SLOTS;
     __device__ __forceinline__ void fetch(Ctx& c, const u32* scales) {
+        if (AHEAD) c.wait(CHUNKS(TILES, STEPS));
 #if INT8
 #pragma unroll
         for (int t = 0; t < HELD; ++t) load_scales(c, scales, t, scale + t * SCALES);
@@ -218,7 +228,7 @@ template <int TILES, int STEPS> struct Weights {
     // A tile's sums over this warp's columns, to its place among the warp's: [row][SUM_PITCH], TOGETHER tiles of rows at once. `after`
     // is called when the weights are used no more.
     template <int TOGETHER, class After>
-    __device__ __forceinline__ static void tile(Ctx& c, float* sums, int at, const uint4* u, const u32* scale, const Inputs<STEPS>& x, bool first, After after) {
+    __device__ __forceinline__ static void tile(Ctx& c, float* sums, int at, const uint4* u, const u32* scale, const Inputs<STEPS>& x, After after) {
         float* to = sums + (c.lane & 3) * 2 * SUM_PITCH + at * 16 + (c.lane >> 2);
 #pragma unroll
         for (int t = 0; t < NARROW; t += TOGETHER) {
@@ -238,8 +248,6 @@ template <int TILES, int STEPS> struct Weights {
                         mma(s & 1 ? b[i] : a[i], u[s], s & 1 ? v.z : v.x, s & 1 ? v.w : v.y);
                 }
             if (t + TOGETHER == NARROW) after();
-            // Where sums have one buffer, others may still read those of the product before.
-            if (SIDES == 1 && first && t == 0) sync_consumers();
 #pragma unroll
             for (int i = 0; i < TOGETHER; ++i) {
                 float v[4], *row = to + (t + i) * 8 * SUM_PITCH;
@@ -258,7 +266,11 @@ template <int TILES, int STEPS> struct Weights {
     // Of sum j of a fragment: the first two are of row r.
     __device__ __forceinline__ static float scale_of(u32 pair, int j) { return j < 2 ? lo_f(pair) : hi_f(pair); }
     __device__ __forceinline__ void multiply(Ctx& c, float* side, const Inputs<STEPS>& x, const u32* scales) {
+        const int N = AHEAD ? STEPS / PER_UNIT / 2 : 1;
         float* sums = side + c.warp * (ROWS * SUM_PITCH);
+        uint4 read[2 * N];
+        u32 seen = 0;
+        if (AHEAD) seen = c.load<N>(read);
 #pragma unroll
         for (int t = 0; t < HELD; ++t) {
             uint4 u[STEPS];
@@ -267,26 +279,35 @@ template <int TILES, int STEPS> struct Weights {
                 for (int s = 0; s < STEPS; ++s) u[s] = w[t * STEPS + s];
             else
                 widen_some(w, t * STEPS, STEPS, u);
-            tile<FEW>(c, sums, t, u, scale + t * SCALES, x, t == 0, []() {});
+            tile<FEW>(c, sums, t, u, scale + t * SCALES, x, []() {});
         }
-        if constexpr (HELD < TILES)
+        if constexpr (AHEAD) {
+#pragma unroll
+            for (int t = HELD; t < TILES; ++t) {
+                uint4 u[STEPS];
+                widen_some(read, 0, STEPS, u);
+                c.release(N, seen);
+                if (t + 1 < TILES) seen = c.load<N>(read);
+                tile<FEW>(c, sums, t, u, scale, x, []() {});
+            }
+        } else if constexpr (HELD < TILES)
 #pragma unroll 1
             for (int t = HELD; t < TILES; ++t) {
                 u32 own[SCALES] = {};
 #if INT8
                 load_scales(c, scales, t, own);
 #endif
-                stream(c, sums, t, x, own, t == 0);
+                stream(c, sums, t, x, own);
             }
     }
     // A tile whose weights are still in the ring. They are given back after the products, which wait for the loads anyway.
-    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, const u32* scale, bool first) {
+    __device__ __forceinline__ static void stream(Ctx& c, float* sums, int t, const Inputs<STEPS>& x, const u32* scale) {
         const int N = STEPS / PER_UNIT / 2;
         uint4 read[2 * N], u[STEPS];
         c.wait(N);
         u32 seen = c.load<N>(read);
         widen_some(read, 0, STEPS, u);
-        tile<FEW>(c, sums, t, u, scale, x, first, [&]() { c.release(N, seen); });
+        tile<FEW>(c, sums, t, u, scale, x, [&]() { c.release(N, seen); });
     }
 };
 

@@ -4,6 +4,56 @@
 // barrier a stage is left: before the sums over the eight warps. Their buffers alternate, since the next stage begins
 // while the last one's sums are still read.
 
+// One of PRODUCERS threads that send copies into the ring, each every PRODUCERS-th chunk, since one alone cannot issue them fast
+// enough. It goes through its own chunks only: passing over those of others took longer than sending.
+struct Sender {
+    u64 policy;
+    u32 ring, full, empty, stop;
+    u32 skip; // chunks of others before its next
+    u32 slot, parity; // where that goes, and the parity of the slot's release
+    u32 flying, landing, landing_parity; // its chunks that were not seen to land, and the first of them
+    bool round, going; // whether the ring has been filled once; whether to go on
+    __device__ __forceinline__ Sender(Shared& s, u32 ring, u32 me)
+        : policy(evict_first()), ring(ring), full(saddr(s.full)), empty(saddr(s.empty)), stop(saddr(&s.stop)), skip(me), slot(me), parity(1), flying(0), landing(me), landing_parity(0),
+          round(false), going(true) {
+        static_assert(SLOTS % PRODUCERS == 0, "a slot is one thread's, or nobody knows which of its copies landed");
+    }
+    __device__ __forceinline__ static void next(u32& slot, u32& parity) {
+        slot += PRODUCERS;
+        if (slot >= SLOTS) { slot -= SLOTS; parity ^= 1; }
+    }
+    __device__ __forceinline__ void land() {
+        while (!mbar_try(full + landing * 8, landing_parity)) {}
+        next(landing, landing_parity);
+        --flying;
+    }
+    __device__ __forceinline__ void wait(u32 bar, u32 phase) {
+        while (going && !mbar_try(bar, phase)) if (mbar_test(stop, 0)) going = false;
+    }
+    // Its own of the next `count` chunks, of which `at` tells where they are; keeps `fly` of its own in flight: more than the
+    // bandwidth-delay product only queues, and the exchanges wait there.
+    template <class At> __device__ __forceinline__ void run(u32 count, u32 fly, At at) {
+#pragma unroll 1
+        for (; skip < count; skip += PRODUCERS) {
+            while (flying >= fly) land();
+            if (round) wait(empty + slot * 8, parity);
+            if (!going) return;
+            mbar_expect(full + slot * 8, CHUNK);
+            bulk(ring + slot * CHUNK, at(skip), CHUNK, full + slot * 8, policy);
+            ++flying;
+            u32 before = slot;
+            next(slot, parity);
+            round = round || slot < before;
+        }
+        skip -= count;
+    }
+    // What is in flight must land before the block may end.
+    __device__ __forceinline__ void finish() {
+        while (!mbar_try(stop, 0)) {}
+        while (flying) land();
+    }
+};
+
 struct Ctx {
     const Params& p;
     Shared& s;

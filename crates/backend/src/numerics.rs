@@ -1,0 +1,43 @@
+//! In which order the CPU device rounds and sums.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Whose bits the results have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numerics {
+    /// The device's own: the fastest order.
+    #[default]
+    Native,
+    /// llama.cpp's: every sum in the order, and every rounding in the place, that its AVX-512 build has for one token at a
+    /// time without flash attention.
+    LlamaCpp,
+}
+
+impl Numerics {
+    /// Every choice.
+    pub const ALL: &[Self] = &[Self::Native, Self::LlamaCpp];
+
+    /// The name used in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::LlamaCpp => "llama.cpp",
+        }
+    }
+}
+
+impl fmt::Display for Numerics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Numerics {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().copied().find(|numerics| numerics.name() == s);
+        found.ok_or_else(|| format!("`{s}` is not one of native, llama.cpp"))
+    }
+}

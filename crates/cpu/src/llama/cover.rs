@@ -1,0 +1,75 @@
+//! What llama.cpp's arithmetic is written down for; the rest is refused by name.
+
+use tilewright_backend::KvFormat;
+use tilewright_model::{
+    Code, Config, Family, Finding, Parameters, Refusal, Role, RopeScaling, StoredType, WeightFormat,
+};
+
+use super::quantise::GROUP;
+
+/// Types of matrices whose products are known.
+pub(crate) const TYPES: [StoredType; 5] =
+    [StoredType::F32, StoredType::Q8_0, StoredType::Q4_1, StoredType::Q5_0, StoredType::Q5_1];
+
+/// Refuses, with every reason, what is not covered. `weights` is the format that the file's tensors have unasked.
+///
+/// # Errors
+/// `device_option_invalid`.
+pub(crate) fn check(
+    config: &Config,
+    tensors: &Parameters<StoredType>,
+    (asked, as_stored): (Option<WeightFormat>, WeightFormat),
+    kv: Option<KvFormat>,
+) -> Result<(), Refusal> {
+    let mut findings = Vec::new();
+    let mut not = |what: &str, expected: &str, got: String| {
+        findings.push(Finding::new(format!("{what}, with the numerics of llama.cpp"), expected, got));
+    };
+    if let Some(weights) = asked.filter(|weights| *weights != as_stored) {
+        not("weights", &format!("{as_stored}, as they are stored"), weights.to_string());
+    }
+    if let Some(kv) = kv.filter(|kv| *kv != KvFormat::F32) {
+        not("KV cache", "f32", kv.to_string());
+    }
+    if config.rope.scaling != RopeScaling::None {
+        not("rotary embedding", "one without scaling", format!("{:?}", config.rope.scaling));
+    }
+    if config.qk_norm && is_side_by_side(config) {
+        not("per-head norm", "none with the Llama architecture", "one".to_owned());
+    }
+    for (what, inputs) in
+        [("hidden width", config.hidden), ("MLP width", config.intermediate), ("heads", config.q_width())]
+    {
+        if !inputs.is_multiple_of(GROUP) {
+            not(what, "a multiple of 32", inputs.to_string());
+        }
+    }
+    let known = TYPES.map(StoredType::name).join(", ");
+    let mut seen = Vec::new();
+    let _ = tensors.map(|role, stored| {
+        if is_matrix(role) && !TYPES.contains(stored) && !seen.contains(stored) {
+            not("matrices", &known, stored.to_string());
+            seen.push(*stored);
+        }
+    });
+    for layer in &tensors.layers {
+        for together in [&[layer.q, layer.k, layer.v][..], &[layer.gate, layer.up]] {
+            let floats = together.iter().filter(|stored| !stored.is_block()).count();
+            if floats != 0 && floats != together.len() && !seen.contains(&StoredType::F32) {
+                not("matrices of one input", "all f32 or all of blocks", "both".to_owned());
+                seen.push(StoredType::F32);
+            }
+        }
+    }
+    Refusal::check(Code::DeviceOptionInvalid, findings)
+}
+
+fn is_matrix(role: Role) -> bool {
+    use Role::{Down, Embedding, Gate, Head, K, O, Q, Up, V};
+    matches!(role, Embedding | Q | K | V | O | Gate | Up | Down | Head)
+}
+
+/// Whether llama.cpp keeps the two dims of a rotated pair side by side.
+pub(crate) fn is_side_by_side(config: &Config) -> bool {
+    matches!(config.family, Family::Llama | Family::Mistral)
+}

@@ -61,6 +61,7 @@ impl OpenOptions {
         weights
             .map(|w| format!("{w} weights"))
             .or_else(|| kv.map(|kv| format!("a KV cache of {kv}")))
+            .or_else(|| self.numerics.map(|n| format!("the numerics {n}")))
             .or_else(|| self.threads.map(|n| format!("a number of threads ({n})")))
     }
 }

@@ -46,7 +46,8 @@ pub fn open(
         plan.weight_bytes = bytes(&mut weights.matrices());
         plan.bytes_per_token = plan.weight_bytes - bytes(&mut weights.embedding.iter());
     }
-    let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, Rows { isa, numerics: options.numerics });
+    let decoder =
+        Decoder::new(checkpoint.config().clone(), weights, pool, Rows { isa, numerics: options.numerics });
     Ok(match plan.kv {
         KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),
         // The plan refuses others.

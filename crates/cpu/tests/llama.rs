@@ -1,0 +1,161 @@
+//! The numerics of llama.cpp: the bits of its logits over small files of every covered type, however they are computed.
+//! `bench/peers/llama_bits.py` writes what is compared with.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failed test")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::prefill_all;
+use serde_json::Value;
+use tilewright_backend::{Cancel, Kernels, KvFormat, LogitSink, Numerics, Resident, Step};
+use tilewright_cpu::simd::Isa;
+use tilewright_cpu::{CpuOptions, open};
+use tilewright_model::{Checkpoint, Code, WeightFormat};
+
+const MODELS: [&str; 3] = ["llama", "qwen3", "qwen2"];
+
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/llama").join(file)
+}
+
+fn llama(threads: usize) -> CpuOptions {
+    CpuOptions { numerics: Numerics::LlamaCpp, threads: Some(threads), ..CpuOptions::default() }
+}
+
+fn opened(model: &str, options: &CpuOptions) -> Box<dyn Resident> {
+    let checkpoint = Checkpoint::open(&path(&format!("{model}.gguf"))).unwrap();
+    open(&checkpoint, options, &mut |_| Ok(())).unwrap()
+}
+
+/// What llama.cpp has over a model.
+fn said(model: &str) -> Value {
+    let all: Value = serde_json::from_slice(&std::fs::read(path("logits.json")).unwrap()).unwrap();
+    all[model].clone()
+}
+
+fn ids(model: &str) -> Vec<u32> {
+    let count = said(model)["positions"].as_u64().unwrap() as u32;
+    (0..count).map(|i| (i * i * 31 + i * 17 + 5) % 67).collect()
+}
+
+/// FNV-1a of 64 bits.
+fn digest(logits: &[f32]) -> String {
+    let bytes = logits.iter().flat_map(|logit| logit.to_le_bytes());
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+/// Where sine and cosine are those of the library that llama.cpp took. The last row's first logits come before the digest of
+/// all, to show how far off they are.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn logits_are_llama_cpps_to_the_bit() {
+    for model in MODELS {
+        let said = said(model);
+        for isa in Isa::available() {
+            let mut resident = opened(model, &CpuOptions { isa: Some(isa), ..llama(2) });
+            let (_, logits) = prefill_all(&mut *resident, &ids(model));
+            let last = &logits[logits.len() - 67..][..8];
+            let last: Vec<String> = last.iter().map(|v| format!("{:08x}", v.to_bits())).collect();
+            assert_eq!(
+                Value::from(last),
+                said["last"],
+                "{model}, {isa}: {:?}",
+                &logits[logits.len() - 67..][..8]
+            );
+            assert_eq!(digest(&logits), said["digest"].as_str().unwrap(), "{model}, {isa}");
+        }
+    }
+}
+
+#[test]
+fn the_devices_own_numerics_have_other_bits() {
+    for model in MODELS {
+        let mut resident = opened(model, &CpuOptions { threads: Some(1), ..CpuOptions::default() });
+        let (_, logits) = prefill_all(&mut *resident, &ids(model));
+        assert_ne!(digest(&logits), said(model)["digest"].as_str().unwrap(), "{model}");
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_chunks_threads_or_batch_mates() {
+    for model in MODELS {
+        let ids = ids(model);
+        let mut whole = opened(model, &llama(1));
+        let (sequence, expected) = prefill_all(&mut *whole, &ids);
+        let state = whole.copy_kv(sequence, 0);
+        for (threads, chunk) in [(1, 1), (2, 7), (3, 64)] {
+            let mut other = opened(model, &CpuOptions { prefill_chunk: Some(chunk), ..llama(threads) });
+            let (sequence, logits) = prefill_all(&mut *other, &ids);
+            assert_eq!(bits(&logits), bits(&expected), "{model}: {threads} threads, chunks of {chunk}");
+            assert!(other.copy_kv(sequence, 0) == state, "{model}: keys and values");
+        }
+
+        // The last tokens one at a time, beside a sequence that is elsewhere.
+        let (split, vocab) = (ids.len() - 5, 67);
+        let sequences = [split, 3].map(|len| {
+            let sequence = whole.create(300).unwrap();
+            whole.prefill(sequence, &ids[..len], LogitSink::None, &Cancel::default()).unwrap();
+            sequence
+        });
+        let mut logits = vec![0.0; 2 * vocab];
+        for at in 0..5 {
+            let steps = [(0, split + at), (1, 3 + at)]
+                .map(|(which, at): (usize, usize)| Step { sequence: sequences[which], token: ids[at] });
+            whole.decode(&steps, &mut logits).unwrap();
+            for (row, position) in [split + at, 3 + at].into_iter().enumerate() {
+                let (got, want) = (&logits[row * vocab..][..vocab], &expected[position * vocab..][..vocab]);
+                assert_eq!(bits(got), bits(want), "{model}, position {position}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_plan_says_whose_numerics_and_keeps_keys_in_f32() {
+    let resident = opened("llama", &llama(1));
+    let plan = resident.plan();
+    assert!(matches!(plan.kernels, Kernels::Cpu { numerics: Numerics::LlamaCpp, .. }), "{:?}", plan.kernels);
+    assert!(plan.kernels.to_string().ends_with(", numerics of llama.cpp"), "{}", plan.kernels);
+    assert_eq!((plan.kv, plan.weights), (KvFormat::F32, WeightFormat::Gguf));
+    let native = opened("llama", &CpuOptions::default());
+    assert!(!native.plan().kernels.to_string().contains("numerics"), "{}", native.plan().kernels);
+}
+
+/// What is refused, and a word of what it says.
+#[test]
+fn what_is_not_covered_is_refused_by_name() {
+    let refused = |checkpoint: &Checkpoint, options: CpuOptions, words: &[&str]| {
+        let refusal = match open(checkpoint, &options, &mut |_| panic!("no work is begun")) {
+            Ok(resident) => panic!("opened: {:?}", resident.plan()),
+            Err(refusal) => refusal,
+        };
+        assert_eq!(refusal.code(), Code::DeviceOptionInvalid);
+        let text = refusal.to_string();
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        assert_eq!(refusal.findings().len(), words.len(), "{text}");
+    };
+    let checkpoint = Checkpoint::open(&path("llama.gguf")).unwrap();
+    for kv in [KvFormat::F16, KvFormat::Int8] {
+        // int8 is none of this device at all.
+        refused(&checkpoint, CpuOptions { kv: Some(kv), ..llama(1) }, &["KV cache"]);
+    }
+    refused(&checkpoint, CpuOptions { weights: Some(WeightFormat::Int8), ..llama(1) }, &["weights"]);
+    let both = CpuOptions { weights: Some(WeightFormat::F32), kv: Some(KvFormat::F16), ..llama(1) };
+    refused(&checkpoint, both, &["weights", "KV cache"]);
+
+    for (fixture, words) in [
+        ("llama3-rope-scaling", &["rotary embedding", "matrices"][..]),
+        ("qwen3-yarn", &["rotary embedding", "matrices"]),
+        ("qwen3-tiny", &["bf16"]),
+        ("qwen3-sharded-f16", &["f16"]),
+    ] {
+        refused(&Checkpoint::open(&common::fixture(fixture)).unwrap(), llama(1), words);
+    }
+}

@@ -1,4 +1,4 @@
-"""Compiling with NVRTC and launching cooperatively, for the two experiments beside it."""
+"""Compiling with NVRTC and launching cooperatively, for the experiments beside it."""
 
 import ctypes
 from pathlib import Path

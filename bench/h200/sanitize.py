@@ -31,7 +31,7 @@ def main(defines):
     out, _, _ = decode.Session(model, tape, kernel, decode.SLOTS, True).run(POSITION, TOKENS, [5])
     print("one sequence:", out.tolist())
     for rows in (8, 32):
-        build = together.Build(defines + [f"ROWS={rows}"])
+        build = together.Build(",".join(defines + [f"ROWS={rows}"])).load()
         runner = together.Runner(model, tape, build)
         sequences = together.Sequences(rows, True, 512)
         out, _ = runner.run(sequences, list(range(rows)), [POSITION] * rows, [5] * rows, TOKENS)

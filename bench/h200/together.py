@@ -1,7 +1,7 @@
 """Checks the persistent decoder of several rows of crates/cuda against float64 on random weights, then times it.
 
 Needs a Hopper GPU, torch and cuda-python. `python together.py [DEFINES ...]`, as decode.py takes them; `ROWS=32` is one of
-them. `SPAN=2` checks what rows of many spans do at lengths that float64 can follow.
+them. Without any, `ROWS=8 ROWS=32`. `quick` among them leaves out fewer rows than the kernel has, and times after 1,024. `SPAN=2` checks what rows of many spans do at lengths that float64 can follow.
 """
 
 import ctypes
@@ -41,15 +41,30 @@ def text():
 
 
 class Build:
-    """The kernel for so many rows."""
+    """The kernel for some defines, once it is loaded. Compiling needs no GPU, so another process can do it."""
 
     def __init__(self, defines):
-        facts = dict(d.split("=") for d in defines)
+        facts = dict(d.split("=") for d in defines.split(",") if d and d != "quick")
         self.rows = int(facts.setdefault("ROWS", "8"))
+        if self.rows not in SLOTS:
+            raise SystemExit(f"ROWS={self.rows}: there are kernels of {', '.join(map(str, SLOTS))} rows")
         facts.setdefault("SLOTS", str(SLOTS[self.rows]))
         facts.setdefault("HELD_MOST", str(HELD[self.rows]))
+        self.int8 = facts.get("INT8") == "1"
+        self.defines = [f"{n}={v}" for n, v in facts.items()]
         self.shared = shared(self.rows, int(facts["SLOTS"]))
-        self.kernel = function(compiled(text(), [f"{n}={v}" for n, v in facts.items()]), "together", self.shared)
+
+    def compiled(self):
+        return compiled(text(), self.defines)
+
+    def load(self, code=None):
+        self.kernel = function(code or self.compiled(), "together", self.shared)
+        return self
+
+
+def tape(model, int8):
+    """Weights as the kernel reads them."""
+    return decode.Tape(model, compiled(decode.text(), [f"INT8={int(int8)}"]), int8)
 
 
 class Sequences:
@@ -152,14 +167,14 @@ def check_steps(runner, count):
 def main(variants):
     model, known = decode.Model(), {}
     for variant in variants:
-        defines = [d for d in variant.split(",") if d and d != "quick"]
-        build, int8 = Build(defines), "INT8=1" in defines
-        if int8 not in known:
-            known[int8] = decode.Tape(model, compiled(decode.text(), [f"INT8={int(int8)}"]), int8), Truths(model, int8)
-        tape, truths = known[int8]
+        signal.alarm(0)
+        build = Build(variant).load()
+        if build.int8 not in known:
+            known[build.int8] = tape(model, build.int8), Truths(model, build.int8)
+        weights, truths = known[build.int8]
         signal.alarm(40)  # a launch that never ends ends this
-        build.span = next((d for d in defines if d.startswith("SPAN=")), "")
-        runner = Runner(model, tape, build)
+        build.span = next((d for d in build.defines if d.startswith("SPAN=")), "")
+        runner = Runner(model, weights, build)
         print(variant or "as it is", flush=True)
         counts = [build.rows] if "quick" in variant else sorted({2, build.rows // 2 + 1, build.rows})
         if not all([check(runner, truths, c) for c in counts[-1:]] + [check_steps(runner, c) for c in counts]):

@@ -25,7 +25,7 @@ MODELS = {
     "qwen3": dict(arch="qwen3", positions=20, hidden=64, heads=2, kv_heads=1, head_dim=128, mlp=96, embedding=Q4_1, head=Q8_0,
                   layers=[(Q4_1, Q8_0, Q4_1)]),
     "qwen2": dict(arch="qwen2", positions=20, hidden=64, heads=2, kv_heads=1, head_dim=32, mlp=96, embedding=F32, head=F32,
-                  layers=[(F32, F32, F32)]),
+                  layers=[(F32, Q8_0, F32)]),
 }
 
 

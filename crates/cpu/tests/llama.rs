@@ -150,12 +150,36 @@ fn what_is_not_covered_is_refused_by_name() {
     let both = CpuOptions { weights: Some(WeightFormat::F32), kv: Some(KvFormat::F16), ..llama(1) };
     refused(&checkpoint, both, &["weights", "KV cache"]);
 
+    // No blocks at all, alone and beside what else is wrong.
+    let opened = |fixture: &str| Checkpoint::open(&common::fixture(fixture)).unwrap();
     for (fixture, words) in [
-        ("llama3-rope-scaling", &["rotary embedding", "matrices"][..]),
-        ("qwen3-yarn", &["rotary embedding", "matrices"]),
-        ("qwen3-tiny", &["bf16"]),
-        ("qwen3-sharded-f16", &["f16"]),
+        ("qwen3-tiny", &["bf16"][..]),
+        ("qwen3-sharded-f16", &["f32"]),
+        ("llama3-rope-scaling", &["blocks of a GGUF file", "rotary embedding"]),
+        ("qwen3-yarn", &["blocks of a GGUF file", "rotary embedding"]),
     ] {
-        refused(&Checkpoint::open(&common::fixture(fixture)).unwrap(), llama(1), words);
+        refused(&opened(fixture), llama(1), words);
     }
+    let (_folder, floats) = seeded(&small(Family::Llama), 3);
+    refused(&floats, llama(1), &["blocks of a GGUF file"]);
+}
+
+/// A type without an order, also for one matrix alone, and f32 beside blocks where they read the same rows.
+#[test]
+fn types_of_matrices_without_an_order_are_refused_by_name() {
+    let checkpoint = Checkpoint::open(&path("llama.gguf")).unwrap();
+    let stored = checkpoint.parameters().map(|_, tensor| tensor.stored);
+    let planned = |stored: &Parameters<StoredType>| {
+        let host = Host::detect();
+        resolve_plan(checkpoint.config(), stored, &llama(1), &host).map_err(|refusal| refusal.to_string())
+    };
+    assert!(planned(&stored).is_ok());
+    for (from, to) in [(StoredType::Q5_1, StoredType::Q6K), (StoredType::Q5_0, StoredType::Q4_0)] {
+        let other = stored.map(|_, stored| if *stored == from { to } else { *stored });
+        let text = planned(&other).unwrap_err();
+        assert!(text.contains("matrices") && text.contains(to.name()), "{text}");
+    }
+    let other = stored.map(|role, stored| if matches!(role, Role::K(0)) { StoredType::F32 } else { *stored });
+    let text = planned(&other).unwrap_err();
+    assert!(text.contains("matrices of one input"), "{text}");
 }

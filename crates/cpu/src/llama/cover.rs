@@ -11,7 +11,8 @@ use super::quantise::GROUP;
 pub(crate) const TYPES: [StoredType; 5] =
     [StoredType::F32, StoredType::Q8_0, StoredType::Q4_1, StoredType::Q5_0, StoredType::Q5_1];
 
-/// Refuses, with every reason, what is not covered. `weights` is the format that the file's tensors have unasked.
+/// Refuses, with every reason, what is not covered: foremost all but the blocks of a GGUF file as they are. The second of the
+/// formats is that of the tensors unasked.
 ///
 /// # Errors
 /// `device_option_invalid`.
@@ -25,8 +26,11 @@ pub(crate) fn check(
     let mut not = |what: &str, expected: &str, got: String| {
         findings.push(Finding::new(format!("{what}, with the numerics of llama.cpp"), expected, got));
     };
-    if let Some(weights) = asked.filter(|weights| *weights != as_stored) {
-        not("weights", &format!("{as_stored}, as they are stored"), weights.to_string());
+    let weights = asked.unwrap_or(as_stored);
+    if as_stored != WeightFormat::Gguf {
+        not("weights", "the blocks of a GGUF file", weights.to_string());
+    } else if weights != as_stored {
+        not("weights", "gguf, the blocks as they are", weights.to_string());
     }
     if let Some(kv) = kv.filter(|kv| *kv != KvFormat::F32) {
         not("KV cache", "f32", kv.to_string());
@@ -44,6 +48,14 @@ pub(crate) fn check(
             not(what, "a multiple of 32", inputs.to_string());
         }
     }
+    if as_stored == WeightFormat::Gguf {
+        check_types(tensors, &mut not);
+    }
+    Refusal::check(Code::DeviceOptionInvalid, findings)
+}
+
+/// Every type of matrices that has no order, and matrices that stand together where they may not.
+fn check_types(tensors: &Parameters<StoredType>, not: &mut impl FnMut(&str, &str, String)) {
     let known = TYPES.map(StoredType::name).join(", ");
     let mut seen = Vec::new();
     let _ = tensors.map(|role, stored| {
@@ -61,7 +73,6 @@ pub(crate) fn check(
             }
         }
     }
-    Refusal::check(Code::DeviceOptionInvalid, findings)
 }
 
 fn is_matrix(role: Role) -> bool {

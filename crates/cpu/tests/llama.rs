@@ -6,12 +6,13 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::prefill_all;
+use common::{prefill_all, seeded};
 use serde_json::Value;
 use tilewright_backend::{Cancel, Kernels, KvFormat, LogitSink, Numerics, Resident, Step};
 use tilewright_cpu::simd::Isa;
-use tilewright_cpu::{CpuOptions, open};
-use tilewright_model::{Checkpoint, Code, WeightFormat};
+use tilewright_cpu::{CpuOptions, Host, open, resolve_plan};
+use tilewright_gate::seeded::small;
+use tilewright_model::{Checkpoint, Code, Family, Parameters, Role, StoredType, WeightFormat};
 
 const MODELS: [&str; 3] = ["llama", "qwen3", "qwen2"];
 
@@ -84,7 +85,7 @@ fn the_devices_own_numerics_have_other_bits() {
 }
 
 #[test]
-fn bits_do_not_depend_on_chunks_threads_or_batch_mates() {
+fn bits_do_not_depend_on_chunks_threads_batch_mates_or_reuse() {
     for model in MODELS {
         let ids = ids(model);
         let mut whole = opened(model, &llama(1));
@@ -113,6 +114,15 @@ fn bits_do_not_depend_on_chunks_threads_or_batch_mates() {
                 let (got, want) = (&logits[row * vocab..][..vocab], &expected[position * vocab..][..vocab]);
                 assert_eq!(bits(got), bits(want), "{model}, position {position}");
             }
+        }
+
+        // A prefix taken from another sequence, and one left by what went on otherwise.
+        let forked = whole.fork(sequence, split, 300).unwrap().unwrap();
+        whole.truncate(sequences[0], split - 2);
+        for (reused, from) in [(forked, split), (sequences[0], split - 2)] {
+            let mut last = vec![0.0; vocab];
+            whole.prefill(reused, &ids[from..], LogitSink::Last(&mut last), &Cancel::default()).unwrap();
+            assert_eq!(bits(&last), bits(&expected[expected.len() - vocab..]), "{model}, {from} reused");
         }
     }
 }
@@ -179,7 +189,7 @@ fn types_of_matrices_without_an_order_are_refused_by_name() {
         let text = planned(&other).unwrap_err();
         assert!(text.contains("matrices") && text.contains(to.name()), "{text}");
     }
-    let other = stored.map(|role, stored| if matches!(role, Role::K(0)) { StoredType::F32 } else { *stored });
+    let other = stored.map(|role, stored| if role == Role::K { StoredType::F32 } else { *stored });
     let text = planned(&other).unwrap_err();
     assert!(text.contains("matrices of one input"), "{text}");
 }

@@ -86,7 +86,7 @@ pub struct OpenOptions {
     pub weights: Option<WeightFormat>,
     /// Element type of the KV cache.
     pub kv: Option<KvFormat>,
-    /// Whose order of sums the CPU device takes; native unasked.
+    /// Whose order of sums is taken; the device's own unasked. The CPU device alone has another.
     pub numerics: Option<Numerics>,
     /// Worker threads of the CPU device.
     pub threads: Option<usize>,

@@ -9,12 +9,12 @@ use crate::OpenOptions;
 pub(crate) fn check(kind: DeviceKind, options: &OpenOptions) -> Result<(), Refusal> {
     let staged = matches!(kind, DeviceKind::Metal | DeviceKind::Shim);
     let mut findings = Vec::new();
-    let cpu = kind == DeviceKind::Cpu;
     let mut wrong = |what: &str, asked: Option<String>, expected: &str| {
         findings.extend(asked.map(|asked| Finding::new(what, expected, asked)));
     };
-    if !cpu {
-        wrong("numerics", options.numerics.map(|n| n.to_string()), "none, a choice of the device cpu");
+    if kind != DeviceKind::Cpu {
+        let expected = "native; others are a choice of the device cpu";
+        wrong("numerics", options.foreign_numerics().map(|n| n.to_string()), expected);
     }
     if staged {
         wrong("threads", options.threads.map(|n| n.to_string()), "none, which this device does not have");

@@ -4,19 +4,21 @@ has over them, and results of its routines, all to the bit.
     pip install llama-cpp-python numpy
     python bench/peers/llama_bits.py crates/cpu/tests/llama
 
-The library has to be built for AVX-512 with FMA, as it is by pip on a machine that has both. llama.cpp takes one token a batch, no
-flash attention, keys and values in f32, one thread.
+The library has to be built for AVX-512 with FMA, as it is by pip on a machine that has both. llama.cpp takes one token a batch
+and one thread.
 """
 import ctypes, json, pathlib, struct, sys
 
 import llama_cpp as llama
 import numpy as np
 
-F32, Q4_1, Q5_0, Q5_1, Q8_0 = 0, 3, 6, 7, 8
+F32, F16, Q4_1, Q5_0, Q5_1, Q8_0 = 0, 1, 3, 6, 7, 8
 # Bytes of a block of 32, and where it has numbers in f16.
 BLOCKS = {Q4_1: (20, (0, 2)), Q5_0: (22, (0,)), Q5_1: (24, (0, 2)), Q8_0: (34, (0,))}
 NAMES = {Q4_1: "q4_1", Q5_0: "q5_0", Q5_1: "q5_1", Q8_0: "q8_0"}
 VOCAB = 67
+# What the logits are called, the type of keys and values, and whether with flash attention.
+SETTINGS = [("f32", F32, False), ("f16", F16, False), ("flash", F16, True)]
 
 # layers: types of the products with the layer's input, of `o` and `down`, and of the MLP's first two.
 MODELS = {
@@ -141,7 +143,7 @@ def write(path, arch, positions, hidden, heads, kv_heads, head_dim, mlp, embeddi
     path.write_bytes(header + bytes(-len(header) % 32) + body)
 
 
-def logits(path, sequence):
+def logits(path, sequence, kv, flash):
     """Of every position, one token a batch."""
     params = llama.llama_model_default_params()
     params.n_gpu_layers = 0
@@ -149,8 +151,8 @@ def logits(path, sequence):
     params = llama.llama_context_default_params()
     params.n_ctx = params.n_batch = 1024
     params.n_threads = params.n_threads_batch = 1
-    params.type_k = params.type_v = F32
-    params.flash_attn_type = 0
+    params.type_k = params.type_v = kv
+    params.flash_attn_type = int(flash)
     context = llama.llama_init_from_model(model, params)
     rows = []
     for token in sequence:
@@ -220,9 +222,11 @@ def main(folder):
     for name, facts in MODELS.items():
         path = folder / f"{name}.gguf"
         write(path, **facts)
-        rows = logits(path, ids(facts["positions"]))
-        said[name] = {"positions": len(rows), "digest": digest(rows.tobytes()), "last": bits(rows[-1][:8])}
-        print(name, path.stat().st_size, "bytes, logits", rows.std())
+        said[name] = {"positions": facts["positions"]}
+        for kind, kv, flash in SETTINGS:
+            rows = logits(path, ids(facts["positions"]), kv, flash)
+            said[name][kind] = {"digest": digest(rows.tobytes()), "last": bits(rows[-1][:8])}
+            print(name, path.stat().st_size, "bytes,", kind, "logits", rows.std())
     (folder / "logits.json").write_text(json.dumps(said, indent=1) + "\n")
     (folder / "routines.json").write_text(json.dumps(routines(), indent=1) + "\n")
 

@@ -9,21 +9,29 @@ pub enum Numerics {
     /// The device's own: the fastest order.
     #[default]
     Native,
-    /// llama.cpp's: every sum in the order, and every rounding in the place, that its AVX-512 build has for one token at a
-    /// time without flash attention.
+    /// llama.cpp's: every sum in the order, and every rounding in the place, that its AVX-512 build has for one token a batch
+    /// without flash attention.
     LlamaCpp,
+    /// The same with flash attention, as llama.cpp computes unasked.
+    LlamaCppFlash,
 }
 
 impl Numerics {
     /// Every choice.
-    pub const ALL: &[Self] = &[Self::Native, Self::LlamaCpp];
+    pub const ALL: &[Self] = &[Self::Native, Self::LlamaCpp, Self::LlamaCppFlash];
 
     /// The name used in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::LlamaCpp => "llama.cpp",
+            Self::LlamaCppFlash => "llama.cpp-flash",
         }
+    }
+
+    /// Whether they are the device's own.
+    pub fn is_native(self) -> bool {
+        self == Self::Native
     }
 }
 
@@ -38,6 +46,6 @@ impl FromStr for Numerics {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().copied().find(|numerics| numerics.name() == s);
-        found.ok_or_else(|| format!("`{s}` is not one of native, llama.cpp"))
+        found.ok_or_else(|| format!("`{s}` is not one of {}", Self::ALL.iter().map(|n| n.name()).collect::<Vec<_>>().join(", ")))
     }
 }

@@ -174,7 +174,7 @@ impl Decoder {
                     rope.rotate(positions[row], head);
                 }
             }
-            if by.numerics == Numerics::Native {
+            if by.numerics.is_native() {
                 queries.iter_mut().for_each(|q| *q *= scale);
             }
         });
@@ -215,10 +215,13 @@ impl Decoder {
         let queries = Queries { heads, data: &buffers.qkv[kept.start * stride..], stride };
         let out = &mut buffers.attended;
         match spans {
-            _ if by.numerics == Numerics::LlamaCpp => {
+            _ if !by.numerics.is_native() => {
                 let rows: Vec<Row<'_, E>> = rows_of(spans).skip(kept.start).collect();
-                let side_by_side = llama::cover::is_side_by_side(config);
-                llama::attention::attend(pool, by.isa, layer, &rows, queries, side_by_side, out);
+                let how = llama::attention::How {
+                    side_by_side: llama::cover::is_side_by_side(config),
+                    flash: by.numerics == Numerics::LlamaCppFlash,
+                };
+                llama::attention::attend(pool, by.isa, layer, &rows, queries, how, out);
             }
             [span] if kept.len() > 1 && kept.len() >= pool.threads() => {
                 attend_run(pool, by.isa, layer, span.cache, span.position + kept.start, queries, out);

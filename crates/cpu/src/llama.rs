@@ -25,6 +25,7 @@
 pub(crate) mod attention;
 pub(crate) mod cover;
 mod exp;
+mod flash;
 pub(crate) mod lanes;
 pub(crate) mod norm;
 pub(crate) mod quantise;

@@ -1,6 +1,6 @@
 //! What will be done, decided from facts alone.
 
-use tilewright_backend::{DeviceKind, Kernels, KvFormat, Numerics, Plan};
+use tilewright_backend::{DeviceKind, Kernels, KvFormat, Plan};
 use tilewright_model::{
     Code, Config, Finding, LayerParameters, Parameters, Refusal, StoredType, WeightFormat,
 };
@@ -42,8 +42,8 @@ pub fn resolve_plan(
         stored if stored.is_block() => WeightFormat::Gguf,
         _ => WeightFormat::F32,
     };
-    if options.numerics == Numerics::LlamaCpp {
-        cover::check(config, tensors, (options.weights, as_stored), options.kv)?;
+    if !options.numerics.is_native() {
+        cover::check(config, tensors, (options.weights, as_stored), (options.numerics, options.kv))?;
     }
     let weights = options.weights.unwrap_or(as_stored);
     match (options.weights, weights) {
@@ -56,7 +56,6 @@ pub fn resolve_plan(
         )),
     }
     let kv = options.kv.unwrap_or(match weights {
-        _ if options.numerics == Numerics::LlamaCpp => KvFormat::F32,
         WeightFormat::F32 => KvFormat::F32,
         _ => KvFormat::F16,
     });

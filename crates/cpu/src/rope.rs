@@ -3,7 +3,6 @@
 //! Angles, cosines and sines are computed in f64 and rounded once, so position 40,000 is as accurate as
 //! position 1. The numerics of llama.cpp have its own. The table grows with the longest sequence.
 
-use tilewright_backend::Numerics;
 use tilewright_model::Rope;
 
 use crate::llama::rope as llama;
@@ -38,7 +37,7 @@ impl RopeTable {
     pub(crate) fn reach(&mut self, positions: usize) {
         let width = 2 * self.inv_freq.len();
         for position in self.rows.len() / width..positions.next_multiple_of(STEP) {
-            if self.by.numerics == Numerics::LlamaCpp {
+            if !self.by.numerics.is_native() {
                 let angles = llama::angles(position, self.step, self.inv_freq.len());
                 self.rows.extend(angles.clone().map(f32::cos));
                 self.rows.extend(angles.map(f32::sin));
@@ -54,7 +53,7 @@ impl RopeTable {
     pub(crate) fn rotate(&self, position: usize, head: &mut [f32]) {
         let half = self.inv_freq.len();
         let (cos, sin) = self.rows[2 * half * position..][..2 * half].split_at(half);
-        if self.by.numerics == Numerics::LlamaCpp {
+        if !self.by.numerics.is_native() {
             return self.by.isa.run(llama::Rotate { head, cos, sin });
         }
         let (low, high) = head.split_at_mut(half);

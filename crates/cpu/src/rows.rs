@@ -30,7 +30,7 @@ impl Rows {
     fn inverse_rms(self, x: &[f32], eps: f32) -> f32 {
         match self.numerics {
             Numerics::Native => norm::inverse_rms(self.isa, x, eps),
-            Numerics::LlamaCpp => llama::norm::inverse_rms(x, eps),
+            Numerics::LlamaCpp | Numerics::LlamaCppFlash => llama::norm::inverse_rms(x, eps),
         }
     }
 
@@ -38,7 +38,7 @@ impl Rows {
     pub(crate) fn swiglu(self, gate: &[f32], up: &[f32], out: &mut [f32]) {
         match self.numerics {
             Numerics::Native => swiglu(self.isa, gate, up, out),
-            Numerics::LlamaCpp => self.isa.run(llama::swiglu::SwiGlu { gate, up, out }),
+            Numerics::LlamaCpp | Numerics::LlamaCppFlash => self.isa.run(llama::swiglu::SwiGlu { gate, up, out }),
         }
     }
 }

@@ -55,7 +55,7 @@ impl OpenOptions {
 
     /// The numerics asked for, where they are not the device's own.
     pub(crate) fn foreign_numerics(&self) -> Option<Numerics> {
-        self.numerics.filter(|numerics| *numerics != Numerics::Native)
+        self.numerics.filter(|numerics| !numerics.is_native())
     }
 
     /// An option that a GPU honours never or only for some models: the processor takes it or refuses it by name.

@@ -1,6 +1,6 @@
 //! What llama.cpp's arithmetic is written down for; the rest is refused by name.
 
-use tilewright_backend::KvFormat;
+use tilewright_backend::{KvFormat, Numerics};
 use tilewright_model::{
     Code, Config, Family, Finding, Parameters, Refusal, Role, RopeScaling, StoredType, WeightFormat,
 };
@@ -20,11 +20,11 @@ pub(crate) fn check(
     config: &Config,
     tensors: &Parameters<StoredType>,
     (asked, as_stored): (Option<WeightFormat>, WeightFormat),
-    kv: Option<KvFormat>,
+    (numerics, kv): (Numerics, Option<KvFormat>),
 ) -> Result<(), Refusal> {
     let mut findings = Vec::new();
     let mut not = |what: &str, expected: &str, got: String| {
-        findings.push(Finding::new(format!("{what}, with the numerics of llama.cpp"), expected, got));
+        findings.push(Finding::new(format!("{what}, with the numerics of {numerics}"), expected, got));
     };
     let weights = asked.unwrap_or(as_stored);
     if as_stored != WeightFormat::Gguf {
@@ -32,8 +32,10 @@ pub(crate) fn check(
     } else if weights != as_stored {
         not("weights", "gguf, the blocks as they are", weights.to_string());
     }
-    if let Some(kv) = kv.filter(|kv| *kv != KvFormat::F32) {
-        not("KV cache", "f32", kv.to_string());
+    match (numerics, kv) {
+        (_, None | Some(KvFormat::F16)) | (Numerics::LlamaCpp, Some(KvFormat::F32)) => {}
+        (Numerics::LlamaCppFlash, Some(kv)) => not("KV cache", "f16", kv.to_string()),
+        (_, Some(kv)) => not("KV cache", "f16 or f32", kv.to_string()),
     }
     if config.rope.scaling != RopeScaling::None {
         not("rotary embedding", "one without scaling", format!("{:?}", config.rope.scaling));

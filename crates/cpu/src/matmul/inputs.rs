@@ -41,8 +41,10 @@ impl Inputs {
 
     /// Words of one row for a matrix of `layout`.
     fn row_words(&self, layout: Layout) -> usize {
-        match (self.numerics, layout.format) {
-            (Numerics::LlamaCpp, Format::Blocks(_)) => layout.cols / quantise::GROUP * quantise::WORDS,
+        match layout.format {
+            Format::Blocks(_) if !self.numerics.is_native() => {
+                layout.cols / quantise::GROUP * quantise::WORDS
+            }
             _ => layout.row_words(),
         }
     }
@@ -62,9 +64,9 @@ impl Inputs {
         let Some(first) = matrix.parts().first() else { return };
         let layout = first.layout;
         let formats = matrix.parts().iter().map(|part| part.layout.format);
-        let most = match self.numerics {
-            Numerics::Native => formats.map(|format| isa.run(TileRows(format))).min().unwrap_or(1),
-            Numerics::LlamaCpp => 1,
+        let most = match self.numerics.is_native() {
+            true => formats.map(|format| isa.run(TileRows(format))).min().unwrap_or(1),
+            false => 1,
         };
         let row_words = self.row_words(layout);
         self.made_for = Some((isa, layout.format));
@@ -80,8 +82,8 @@ impl Inputs {
             let stride = words.len() / row_words;
             for r in 0..tile_rows.min(rows - tile * tile_rows) {
                 row(tile * tile_rows + r, &mut values[..layout.cols]);
-                match (numerics, layout.format) {
-                    (Numerics::LlamaCpp, Format::Blocks(_)) => {
+                match layout.format {
+                    Format::Blocks(_) if !numerics.is_native() => {
                         isa.run(Quantise { row: &values[..layout.cols], words });
                     }
                     _ => isa.run(Fill { layout, values: &values, words, first: r, stride }),

@@ -11,8 +11,6 @@ use super::layout::{Format, Layout, Line, PANEL, WIDE_LINES};
 use super::matrix::{Matrix, Part};
 use super::ordered;
 use super::raw::Block;
-use tilewright_backend::Numerics;
-
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
@@ -76,7 +74,7 @@ pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out
     let mut blocks = Block::cut(out, matrix.rows(), &rows, &cols);
     pool.for_each(&mut blocks, |block| {
         let Some(part) = matrix.part_of(block.cols().start) else { return };
-        if inputs.numerics() == Numerics::LlamaCpp {
+        if !inputs.numerics().is_native() {
             return ordered::run(isa, part, inputs, block, add);
         }
         match part.layout.format {

@@ -224,6 +224,9 @@ def main(folder):
         write(path, **facts)
         said[name] = {"positions": facts["positions"]}
         for kind, kv, flash in SETTINGS:
+            # Where heads are as wide as that, flash attention depends on whether the library was built for AVX512-FP16.
+            if flash and facts["head_dim"] >= 128:
+                continue
             rows = logits(path, ids(facts["positions"]), kv, flash)
             said[name][kind] = {"digest": digest(rows.tobytes()), "last": bits(rows[-1][:8])}
             print(name, path.stat().st_size, "bytes,", kind, "logits", rows.std())

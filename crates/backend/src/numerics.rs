@@ -46,6 +46,11 @@ impl FromStr for Numerics {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().copied().find(|numerics| numerics.name() == s);
-        found.ok_or_else(|| format!("`{s}` is not one of {}", Self::ALL.iter().map(|n| n.name()).collect::<Vec<_>>().join(", ")))
+        found.ok_or_else(|| {
+            format!(
+                "`{s}` is not one of {}",
+                Self::ALL.iter().map(|n| n.name()).collect::<Vec<_>>().join(", ")
+            )
+        })
     }
 }

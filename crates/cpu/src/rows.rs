@@ -38,7 +38,9 @@ impl Rows {
     pub(crate) fn swiglu(self, gate: &[f32], up: &[f32], out: &mut [f32]) {
         match self.numerics {
             Numerics::Native => swiglu(self.isa, gate, up, out),
-            Numerics::LlamaCpp | Numerics::LlamaCppFlash => self.isa.run(llama::swiglu::SwiGlu { gate, up, out }),
+            Numerics::LlamaCpp | Numerics::LlamaCppFlash => {
+                self.isa.run(llama::swiglu::SwiGlu { gate, up, out })
+            }
         }
     }
 }

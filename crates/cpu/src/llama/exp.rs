@@ -1,9 +1,9 @@
 //! The exponential function of softmax and SiLU.
 
+use std::f32::consts::LOG2_E;
+
 /// 1.5 · 2²³: added to a small number and taken off again it leaves the nearest integer.
 const SHIFT: f32 = 12_582_912.0;
-/// 1 / ln 2.
-const INVERSE: f32 = 1.442_695;
 /// ln 2 in two parts.
 const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
 /// Beyond this power of two the result is 0 or infinite.
@@ -12,7 +12,7 @@ const MOST: f32 = 192.0;
 /// `eˣ`.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    let n = x.mul_add(INVERSE, SHIFT) - SHIFT;
+    let n = x.mul_add(LOG2_E, SHIFT) - SHIFT;
     let r = (-n).mul_add(LN_2[1], (-n).mul_add(LN_2[0], x));
     let square = r * r;
     let low = 0.999_999_4_f32.mul_add(r, 1.0);

@@ -38,8 +38,8 @@ pub(crate) struct ModelFlags {
     #[arg(long, value_name = "N")]
     pub prefill_chunk: Option<NonZeroUsize>,
 
-    /// Whose rounding and order of sums, on the device cpu: with llama.cpp the bits of its logits over the same GGUF file, where
-    /// its types of tensors are covered [default: native]
+    /// Whose rounding and order of sums; others than native on the device cpu, for the bits of llama.cpp's logits over the same GGUF
+    /// file, without or with flash attention [default: native]
     #[arg(long, value_name = "WHOSE", value_parser = named::<Numerics>(Numerics::ALL, Numerics::name))]
     pub numerics: Option<Numerics>,
 

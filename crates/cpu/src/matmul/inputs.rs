@@ -18,7 +18,7 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 /// Rows lie in tiles of as many rows as the instruction set multiplies at a time; the last tile may be smaller. A tile
 /// is a sequence of words of its rows in turn: for floats the inputs; for integers, group by group, the rows' scales,
 /// the sums of their quantised inputs, and these, four a word. With the numerics of llama.cpp every row is a tile, and a group of
-/// integers has the words of [`quantise`](crate::llama::quantise).
+/// integers has the words of `llama::quantise`.
 #[derive(Default)]
 pub struct Inputs {
     numerics: Numerics,

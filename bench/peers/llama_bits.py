@@ -180,10 +180,13 @@ def routines():
         getattr(cpu, name)(ctypes.c_int(count), ctypes.byref(out), size, a, size, b, size, 1)
         return np.float32(out.value)
 
-    found = {"dot_f32": {}, "quantised": {}, "dot_blocks": {}, "soft_max": {}, "swiglu": []}
+    found = {"dot_f32": {}, "dot_f16": {}, "quantised": {}, "dot_blocks": {}, "soft_max": {}, "swiglu": []}
     for count in (7, 8, 16, 32, 45, 64, 96, 128, 576):
         a, b = values(count, 1), values(count, 2)
         found["dot_f32"][count] = bits(dot("ggml_vec_dot_f32", count, floats(a), floats(b)))[0]
+        if count < 576:
+            a, b = a.astype(np.float16), b.astype(np.float16)
+            found["dot_f16"][count] = bits(dot("ggml_vec_dot_f16", count, floats(a), floats(b)))[0]
     for seed, unit in ((3, 1.0), (4, 1e-3), (5, 3e-5)):
         x = values(64, seed) * np.float32(unit)
         out = (ctypes.c_uint8 * 72)()

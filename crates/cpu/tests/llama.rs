@@ -64,7 +64,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 /// Where sine and cosine are those of the library that llama.cpp took. The last row's first logits come before the digest of
 /// all, to show how far off they are.
 #[test]
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 fn logits_are_llama_cpps_to_the_bit() {
     let on_all = |case| Isa::available().into_iter().map(move |isa| (case, isa));
     for ((model, (setting, numerics, kv)), isa) in cases().flat_map(on_all) {

@@ -50,7 +50,7 @@ pub(super) struct Head<'a, E: Load> {
 
 impl<E: Load> Head<'_, E> {
     /// Positions that are seen.
-    pub(super) fn seen(&self) -> usize {
+    fn seen(&self) -> usize {
         self.row.position + 1
     }
 

@@ -7,11 +7,10 @@ use crate::simd::{LANES, Simd};
 /// One query head. Weights are the system's `eˣ`.
 #[inline(always)]
 pub(super) fn flash<S: Simd, E: Load>(simd: S, head: Head<'_, E>) {
-    let (seen, scale) = (head.seen(), head.scale());
-    let query = head.ordered(simd);
+    let (scale, query) = (head.scale(), head.ordered(simd));
     let (mut most, mut sum, mut scores) = (f32::NEG_INFINITY, 0.0_f32, [0.0; LANES]);
     let mut sums = vec![[0.0; LANES]; head.dims().div_ceil(LANES)];
-    for (position, values) in head.values().enumerate().take(seen) {
+    for (position, values) in head.values().enumerate() {
         if position % LANES == 0 {
             simd.store(head.products(simd, position, &query), &mut scores);
         }

@@ -7,7 +7,7 @@ use tilewright_model::{StoredType, Tensor, WeightFormat};
 
 use super::attention::softmax;
 use super::exp::exp;
-use super::lanes::fold;
+use super::lanes::{Terms, dot_f16, fold};
 use super::norm::inverse_rms;
 use super::quantise::{GROUP, Quantise, WORDS};
 use super::rope::{Rotate, angles, step};
@@ -81,6 +81,39 @@ fn products_of_floats_have_llama_cpps_bits() {
         for isa in Isa::testable() {
             let matrix = Matrix::pack(&Pool::new(1), isa, WeightFormat::F32, (1, count), &read).unwrap();
             assert_eq!(product(isa, &matrix, &x), expected, "{count} products, {isa}");
+        }
+    }
+}
+
+/// Products of numbers of f16, the same for every lane.
+struct Halves(Vec<[f32; 2]>);
+
+impl<S: Simd> Terms<S> for Halves {
+    fn at(&self, simd: S, index: usize) -> [S::F32; 2] {
+        self.0[index].map(|value| simd.splat(value))
+    }
+}
+
+impl Kernel for Halves {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u32 {
+        let mut whole = [0.0; LANES];
+        simd.store(dot_f16(simd, self.0.len(), &self), &mut whole);
+        whole[0].to_bits()
+    }
+}
+
+#[test]
+fn products_of_halves_have_llama_cpps_bits() {
+    for (count, expected) in cases("dot_f16") {
+        let count: usize = count.parse().unwrap();
+        let half = |value: f32| f16::from_f32(value).to_f32();
+        let pairs = values(count, 1).into_iter().zip(values(count, 2)).map(|(a, b)| [half(a), half(b)]);
+        let pairs: Vec<[f32; 2]> = pairs.collect();
+        for isa in Isa::testable() {
+            assert_eq!(vec![isa.run(Halves(pairs.clone()))], expected, "{count} products, {isa}");
         }
     }
 }

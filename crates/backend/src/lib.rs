@@ -10,6 +10,7 @@ pub mod entry_point;
 pub mod execution;
 pub mod greedy;
 pub mod ledger;
+mod numerics;
 mod packing;
 mod plan;
 mod progress;
@@ -19,6 +20,7 @@ pub mod support;
 
 pub use checks::Checks;
 pub use greedy::Greedy;
+pub use numerics::Numerics;
 pub use packing::{Packing, Scopes};
 pub use plan::{DeviceKind, Kernels, KvFormat, Plan};
 pub use progress::{Progress, Stage, Watch};

@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use tilewright_model::WeightFormat;
 
 use crate::execution::ExecutionPlan;
+use crate::numerics::Numerics;
 
 /// The devices there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +92,8 @@ pub enum Kernels {
     Cpu {
         /// Its name.
         isa: String,
+        /// Whose order of sums they take.
+        numerics: Numerics,
     },
     /// Those of an NVIDIA architecture.
     Cuda {
@@ -110,7 +113,8 @@ pub enum Kernels {
 impl fmt::Display for Kernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu { isa } => f.write_str(isa),
+            Self::Cpu { isa, numerics: Numerics::Native } => f.write_str(isa),
+            Self::Cpu { isa, numerics } => write!(f, "{isa}, numerics of {numerics}"),
             Self::Cuda { arch, hopper, persistent, overlap } => {
                 let rows = if *hopper { "wgmma" } else { "staged" };
                 let decode = match (persistent, overlap) {

@@ -50,7 +50,7 @@ pub(crate) struct Queries<'a> {
 
 impl<'a> Queries<'a> {
     /// Query head `member` of the group of `kv_head`.
-    fn head(self, row: usize, kv_head: usize, member: usize) -> &'a [f32] {
+    pub(crate) fn head(self, row: usize, kv_head: usize, member: usize) -> &'a [f32] {
         let Heads { group, head_dim, .. } = self.heads;
         &self.data[row * self.stride + (kv_head * group + member) * head_dim..][..head_dim]
     }

@@ -6,17 +6,16 @@
 
 use std::ops::Range;
 
-use tilewright_backend::Cancel;
+use tilewright_backend::{Cancel, Numerics};
 use tilewright_model::{Code, Config, Refusal};
 
 use crate::attention::{Heads, Load, Parts, Queries, Row, attend_rows, attend_run};
 use crate::kv::{KvCache, SEGMENT};
+use crate::llama;
 use crate::matmul::{Inputs, matmul, matmul_add};
-use crate::norm::{rms_norm, rms_norm_in_place};
 use crate::pool::Pool;
 use crate::rope::RopeTable;
-use crate::simd::Isa;
-use crate::swiglu::swiglu;
+use crate::rows::Rows;
 use crate::weights::Weights;
 
 /// Consecutive new rows of one sequence.
@@ -45,7 +44,7 @@ pub(crate) struct Decoder {
     config: Config,
     weights: Weights,
     pool: Pool,
-    isa: Isa,
+    by: Rows,
     rope: RopeTable,
     buffers: Buffers,
 }
@@ -67,9 +66,10 @@ struct Buffers {
 }
 
 impl Decoder {
-    pub(crate) fn new(config: Config, weights: Weights, pool: Pool, isa: Isa) -> Self {
-        let rope = RopeTable::new(&config.rope, config.head_dim);
-        Self { config, weights, pool, isa, rope, buffers: Buffers::default() }
+    pub(crate) fn new(config: Config, weights: Weights, pool: Pool, by: Rows) -> Self {
+        let rope = RopeTable::new(&config.rope, config.head_dim, by);
+        let buffers = Buffers { inputs: Inputs::new(by.numerics), ..Buffers::default() };
+        Self { config, weights, pool, by, rope, buffers }
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -113,13 +113,13 @@ impl Decoder {
 
     /// Logits of some of the rows of the last [`run`](Self::run), `[rows, vocab]`.
     pub(crate) fn logits(&mut self, rows: Range<usize>, out: &mut [f32]) {
-        let Self { config, weights, pool, isa, buffers, .. } = self;
+        let Self { config, weights, pool, by, buffers, .. } = self;
         let x = &buffers.x[rows.start * config.hidden..rows.end * config.hidden];
         let eps = config.norm_eps as f32;
-        buffers.inputs.fill(pool, *isa, &weights.head, rows.len(), |row, out| {
-            rms_norm(*isa, &x[row * config.hidden..][..config.hidden], &weights.final_norm, eps, out);
+        buffers.inputs.fill(pool, by.isa, &weights.head, rows.len(), |row, out| {
+            by.rms_norm(&x[row * config.hidden..][..config.hidden], &weights.final_norm, eps, out);
         });
-        matmul(pool, *isa, &weights.head, &buffers.inputs, out);
+        matmul(pool, by.isa, &weights.head, &buffers.inputs, out);
     }
 
     /// What the head would read of the rows of the last [`run`](Self::run), after the final norm: handed over one at a time,
@@ -128,7 +128,7 @@ impl Decoder {
         let (hidden, eps) = (self.config.hidden, self.config.norm_eps as f32);
         let mut normed = vec![0.0; hidden];
         for (row, x) in self.buffers.x.chunks_exact(hidden).enumerate() {
-            rms_norm(self.isa, x, &self.weights.final_norm, eps, &mut normed);
+            self.by.rms_norm(x, &self.weights.final_norm, eps, &mut normed);
             each(row, &normed);
         }
     }
@@ -143,19 +143,19 @@ impl Decoder {
 
     /// Norm, then queries, keys and values.
     fn project(&mut self, layer: usize) {
-        let Self { config, weights, pool, isa, buffers, .. } = self;
+        let Self { config, weights, pool, by, buffers, .. } = self;
         let (layer, hidden, eps) = (&weights.layers[layer], config.hidden, config.norm_eps as f32);
         let rows = buffers.x.len() / hidden;
-        buffers.inputs.fill(pool, *isa, &layer.qkv, rows, |row, out| {
-            rms_norm(*isa, &buffers.x[row * hidden..][..hidden], &layer.input_norm, eps, out);
+        buffers.inputs.fill(pool, by.isa, &layer.qkv, rows, |row, out| {
+            by.rms_norm(&buffers.x[row * hidden..][..hidden], &layer.input_norm, eps, out);
         });
         buffers.qkv.resize(rows * layer.qkv.rows(), 0.0);
-        matmul(pool, *isa, &layer.qkv, &buffers.inputs, &mut buffers.qkv);
+        matmul(pool, by.isa, &layer.qkv, &buffers.inputs, &mut buffers.qkv);
     }
 
-    /// Bias, per-head norm and RoPE of queries and keys; queries are scaled for attention.
+    /// Bias, per-head norm and RoPE of queries and keys; queries are scaled for attention, where scores are not.
     fn rotate<E: Load>(&mut self, layer: usize, spans: &[Span<'_, E>]) {
-        let Self { config, weights, pool, isa, rope, buffers } = self;
+        let Self { config, weights, pool, by, rope, buffers } = self;
         let (layer, eps) = (&weights.layers[layer], config.norm_eps as f32);
         let positions: Vec<usize> =
             spans.iter().flat_map(|s| (0..s.tokens.len()).map(|r| s.position + r)).collect();
@@ -169,12 +169,14 @@ impl Decoder {
             for (heads, norm) in [(&mut *queries, &layer.q_norm), (keys, &layer.k_norm)] {
                 for head in heads.chunks_exact_mut(config.head_dim) {
                     if let Some(norm) = norm {
-                        rms_norm_in_place(*isa, head, norm, eps);
+                        by.rms_norm_in_place(head, norm, eps);
                     }
                     rope.rotate(positions[row], head);
                 }
             }
-            queries.iter_mut().for_each(|q| *q *= scale);
+            if by.numerics.is_native() {
+                queries.iter_mut().for_each(|q| *q *= scale);
+            }
         });
     }
 
@@ -193,7 +195,7 @@ impl Decoder {
                     for (r, row) in rows.iter().enumerate() {
                         let (keys, values) = row[q..].split_at(kv);
                         let at = head * dim..(head + 1) * dim;
-                        to[0].store(self.isa, slot + r, &keys[at.clone()], &values[at]);
+                        to[0].store(self.by.isa, slot + r, &keys[at.clone()], &values[at]);
                     }
                 });
                 position += count;
@@ -204,7 +206,7 @@ impl Decoder {
 
     /// Attention of the rows `kept`, its output projection and residual; other rows are dropped.
     fn attend<E: Load>(&mut self, layer: usize, spans: &[Span<'_, E>], kept: Range<usize>) {
-        let Self { config, weights, pool, isa, buffers, .. } = self;
+        let Self { config, weights, pool, by, buffers, .. } = self;
         let Config { hidden, head_dim, kv_heads, .. } = *config;
         let stride = config.q_width() + 2 * config.kv_width();
         buffers.x.drain(..kept.start * hidden);
@@ -213,39 +215,49 @@ impl Decoder {
         let queries = Queries { heads, data: &buffers.qkv[kept.start * stride..], stride };
         let out = &mut buffers.attended;
         match spans {
+            _ if !by.numerics.is_native() => {
+                let rows: Vec<Row<'_, E>> = rows_of(spans).skip(kept.start).collect();
+                let how = llama::attention::How {
+                    side_by_side: llama::cover::is_side_by_side(config),
+                    flash: by.numerics == Numerics::LlamaCppFlash,
+                };
+                llama::attention::attend(pool, by.isa, layer, &rows, queries, how, out);
+            }
             [span] if kept.len() > 1 && kept.len() >= pool.threads() => {
-                attend_run(pool, *isa, layer, span.cache, span.position + kept.start, queries, out);
+                attend_run(pool, by.isa, layer, span.cache, span.position + kept.start, queries, out);
             }
             _ => {
-                let all = spans.iter().flat_map(|s| {
-                    (0..s.tokens.len()).map(|r| Row { cache: &*s.cache, position: s.position + r })
-                });
-                let rows: Vec<Row<'_, E>> = all.skip(kept.start).collect();
-                attend_rows(pool, *isa, layer, &rows, queries, out, &mut buffers.parts);
+                let rows: Vec<Row<'_, E>> = rows_of(spans).skip(kept.start).collect();
+                attend_rows(pool, by.isa, layer, &rows, queries, out, &mut buffers.parts);
             }
         }
         let (layer, width) = (&weights.layers[layer], config.q_width());
-        buffers.inputs.fill(pool, *isa, &layer.o, kept.len(), |row, out| {
+        buffers.inputs.fill(pool, by.isa, &layer.o, kept.len(), |row, out| {
             out.copy_from_slice(&buffers.attended[row * width..][..width]);
         });
-        matmul_add(pool, *isa, &layer.o, &buffers.inputs, &mut buffers.x);
+        matmul_add(pool, by.isa, &layer.o, &buffers.inputs, &mut buffers.x);
     }
 
     /// Norm, gated MLP and residual.
     fn mlp(&mut self, layer: usize) {
-        let Self { config, weights, pool, isa, buffers, .. } = self;
+        let Self { config, weights, pool, by, buffers, .. } = self;
         let (layer, hidden, eps) = (&weights.layers[layer], config.hidden, config.norm_eps as f32);
         let rows = buffers.x.len() / hidden;
-        buffers.inputs.fill(pool, *isa, &layer.gate_up, rows, |row, out| {
-            rms_norm(*isa, &buffers.x[row * hidden..][..hidden], &layer.post_norm, eps, out);
+        buffers.inputs.fill(pool, by.isa, &layer.gate_up, rows, |row, out| {
+            by.rms_norm(&buffers.x[row * hidden..][..hidden], &layer.post_norm, eps, out);
         });
         buffers.gate_up.resize(rows * layer.gate_up.rows(), 0.0);
-        matmul(pool, *isa, &layer.gate_up, &buffers.inputs, &mut buffers.gate_up);
+        matmul(pool, by.isa, &layer.gate_up, &buffers.inputs, &mut buffers.gate_up);
         let width = config.intermediate;
-        buffers.inputs.fill(pool, *isa, &layer.down, rows, |row, out| {
+        buffers.inputs.fill(pool, by.isa, &layer.down, rows, |row, out| {
             let (gate, up) = buffers.gate_up[row * 2 * width..][..2 * width].split_at(width);
-            swiglu(*isa, gate, up, out);
+            by.swiglu(gate, up, out);
         });
-        matmul_add(pool, *isa, &layer.down, &buffers.inputs, &mut buffers.x);
+        matmul_add(pool, by.isa, &layer.down, &buffers.inputs, &mut buffers.x);
     }
+}
+
+/// Every row of the spans.
+fn rows_of<'s, E: Load>(spans: &'s [Span<'_, E>]) -> impl Iterator<Item = Row<'s, E>> {
+    spans.iter().flat_map(|s| (0..s.tokens.len()).map(|r| Row { cache: &*s.cache, position: s.position + r }))
 }

@@ -14,6 +14,8 @@
 //! the exact dot product of a group, then one FMA a group, in order. Nothing in this depends on the number of rows,
 //! the tile a row is in, the thread, or the instruction set; so neither do the bits of the result.
 //!
+//! With the numerics of llama.cpp f32 and blocks have its order instead (`matmul/ordered.rs`, `llama.rs`).
+//!
 //! bf16 weights are widened and multiplied as f32: activations are never rounded to bf16.
 
 mod blocks;
@@ -22,6 +24,7 @@ mod inputs;
 mod integer;
 mod layout;
 mod matrix;
+mod ordered;
 mod pack;
 mod raw;
 mod sweep;

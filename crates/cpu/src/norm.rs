@@ -2,19 +2,8 @@
 
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
-/// `out = x / rms(x) * weight` with `rms(x) = √(mean(x²) + eps)`; one row.
-pub(crate) fn rms_norm(isa: Isa, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
-    let scale = inverse_rms(isa, x, eps);
-    out.iter_mut().zip(x).zip(weight).for_each(|((o, v), w)| *o = v * scale * w);
-}
-
-/// [`rms_norm`] in place.
-pub(crate) fn rms_norm_in_place(isa: Isa, x: &mut [f32], weight: &[f32], eps: f32) {
-    let scale = inverse_rms(isa, x, eps);
-    x.iter_mut().zip(weight).for_each(|(v, w)| *v = *v * scale * w);
-}
-
-fn inverse_rms(isa: Isa, x: &[f32], eps: f32) -> f32 {
+/// `1 / √(mean(x²) + eps)`; one row.
+pub(crate) fn inverse_rms(isa: Isa, x: &[f32], eps: f32) -> f32 {
     let mean = isa.run(SumOfSquares(x)) / x.len() as f64;
     1.0 / (mean as f32 + eps).sqrt()
 }

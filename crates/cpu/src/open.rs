@@ -13,6 +13,7 @@ use crate::options::CpuOptions;
 use crate::plan::resolve_plan;
 use crate::pool::Pool;
 use crate::resident::CpuModel;
+use crate::rows::Rows;
 
 /// Makes `checkpoint` resident: resolves the plan, then packs every matrix, or reads what an earlier start packed. What
 /// became of the cache is told in the plan's notes.
@@ -45,7 +46,8 @@ pub fn open(
         plan.weight_bytes = bytes(&mut weights.matrices());
         plan.bytes_per_token = plan.weight_bytes - bytes(&mut weights.embedding.iter());
     }
-    let decoder = Decoder::new(checkpoint.config().clone(), weights, pool, isa);
+    let decoder =
+        Decoder::new(checkpoint.config().clone(), weights, pool, Rows { isa, numerics: options.numerics });
     Ok(match plan.kv {
         KvFormat::F32 => Box::new(CpuModel::<f32>::new(decoder, plan)),
         // The plan refuses others.

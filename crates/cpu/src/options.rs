@@ -1,6 +1,6 @@
 //! What a caller may ask of the CPU device.
 
-use tilewright_backend::KvFormat;
+use tilewright_backend::{KvFormat, Numerics};
 use tilewright_model::WeightFormat;
 
 use crate::cache::PackedCache;
@@ -19,6 +19,8 @@ pub struct CpuOptions {
     pub context: Option<usize>,
     /// Rows of a prefill chunk. Default: 512.
     pub prefill_chunk: Option<usize>,
+    /// Whose order of sums is taken.
+    pub numerics: Numerics,
     /// Instruction set. Default: the widest this machine has.
     pub isa: Option<Isa>,
     /// Where packed weights are kept between starts. Default: nowhere.

@@ -6,6 +6,7 @@ use tilewright_model::{
 };
 
 use crate::host::Host;
+use crate::llama::cover;
 use crate::matmul::matrix_bytes;
 use crate::options::CpuOptions;
 
@@ -24,7 +25,8 @@ const MAX_CHUNK: usize = 65_536;
 /// Decides formats, threads, chunk and context from the model, the request and the machine. Touches nothing.
 ///
 /// # Errors
-/// `device_option_invalid` for options outside their range, all in one refusal; `out_of_memory`, with the numbers, when
+/// `device_option_invalid` for options outside their range, all in one refusal, and for what the numerics asked for do not
+/// cover; `out_of_memory`, with the numbers, when
 /// weights and the context asked for do not fit what the machine has left.
 pub fn resolve_plan(
     config: &Config,
@@ -35,11 +37,15 @@ pub fn resolve_plan(
     let stored = tensors.standing();
     check_ranges(config, stored, options)?;
     let mut notes = Vec::new();
-    let weights = options.weights.unwrap_or(match stored {
+    let as_stored = match stored {
         StoredType::Bf16 => WeightFormat::Bf16,
         stored if stored.is_block() => WeightFormat::Gguf,
         _ => WeightFormat::F32,
-    });
+    };
+    if !options.numerics.is_native() {
+        cover::check(config, tensors, (options.weights, as_stored), (options.numerics, options.kv))?;
+    }
+    let weights = options.weights.unwrap_or(as_stored);
     match (options.weights, weights) {
         (Some(_), _) => {}
         (None, WeightFormat::Gguf) => {
@@ -59,7 +65,10 @@ pub fn resolve_plan(
     let chunk = options.prefill_chunk.unwrap_or(PREFILL_CHUNK).min(context);
     Ok(Plan {
         device: DeviceKind::Cpu,
-        kernels: Kernels::Cpu { isa: options.isa.unwrap_or(host.isa).to_string() },
+        kernels: Kernels::Cpu {
+            isa: options.isa.unwrap_or(host.isa).to_string(),
+            numerics: options.numerics,
+        },
         weights,
         kv,
         context,

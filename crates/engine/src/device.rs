@@ -1,6 +1,6 @@
 //! Which device serves a request, from the request and from what this build and machine have.
 
-use tilewright_backend::{DeviceKind, KvFormat};
+use tilewright_backend::{DeviceKind, KvFormat, Numerics};
 use tilewright_model::{Refusal, WeightFormat};
 
 use crate::{DeviceRequest, OpenOptions, gpu, staged};
@@ -53,6 +53,11 @@ impl OpenOptions {
         }
     }
 
+    /// The numerics asked for, where they are not the device's own.
+    pub(crate) fn foreign_numerics(&self) -> Option<Numerics> {
+        self.numerics.filter(|numerics| !numerics.is_native())
+    }
+
     /// An option that a GPU honours never or only for some models: the processor takes it or refuses it by name.
     fn only_cpu(&self) -> Option<String> {
         let weights =
@@ -61,6 +66,7 @@ impl OpenOptions {
         weights
             .map(|w| format!("{w} weights"))
             .or_else(|| kv.map(|kv| format!("a KV cache of {kv}")))
+            .or_else(|| self.foreign_numerics().map(|n| format!("the numerics of {n}")))
             .or_else(|| self.threads.map(|n| format!("a number of threads ({n})")))
     }
 }

@@ -388,7 +388,7 @@ impl Resident for Fake {
 fn plan(kind: Kind) -> Plan {
     let kernels = match kind.two_paths {
         true => Kernels::Cuda { arch: "fake".into(), hopper: true, persistent: true, overlap: false },
-        false => Kernels::Cpu { isa: "fake".into() },
+        false => Kernels::Cpu { isa: "fake".into(), numerics: Default::default() },
     };
     Plan {
         device: DeviceKind::Cpu,

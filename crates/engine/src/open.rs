@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use tilewright_backend::execution::{Attention, Gemm};
-use tilewright_backend::{Cancel, KvFormat};
+use tilewright_backend::{Cancel, KvFormat, Numerics};
 use tilewright_model::WeightFormat;
 
 use crate::Cache;
@@ -86,6 +86,8 @@ pub struct OpenOptions {
     pub weights: Option<WeightFormat>,
     /// Element type of the KV cache.
     pub kv: Option<KvFormat>,
+    /// Whose order of sums is taken; the device's own unasked. The CPU device alone has another.
+    pub numerics: Option<Numerics>,
     /// Worker threads of the CPU device.
     pub threads: Option<usize>,
     /// Positions a sequence may hold, prompt and reply together.

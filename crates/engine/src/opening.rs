@@ -109,6 +109,7 @@ fn cpu_options(options: &OpenOptions) -> CpuOptions {
         threads: options.threads,
         context: options.context,
         prefill_chunk: options.prefill_chunk,
+        numerics: options.numerics.unwrap_or_default(),
         isa: None,
         cache: options.cache.resolve(),
     }

@@ -12,6 +12,10 @@ pub(crate) fn check(kind: DeviceKind, options: &OpenOptions) -> Result<(), Refus
     let mut wrong = |what: &str, asked: Option<String>, expected: &str| {
         findings.extend(asked.map(|asked| Finding::new(what, expected, asked)));
     };
+    if kind != DeviceKind::Cpu {
+        let expected = "native; others are a choice of the device cpu";
+        wrong("numerics", options.foreign_numerics().map(|n| n.to_string()), expected);
+    }
     if staged {
         wrong("threads", options.threads.map(|n| n.to_string()), "none, which this device does not have");
     } else {

@@ -176,6 +176,8 @@ class ModelTest(unittest.TestCase):
             (lambda: Model.load("/nowhere"), "checkpoint_not_found"),
             (lambda: Model.load(weights="int3"), "device_option_invalid"),
             (lambda: Model.load(device="tpu"), "device_option_invalid"),
+            (lambda: Model.load(numerics="mlx"), "device_option_invalid"),
+            (lambda: Model.load(numerics="llama.cpp"), "device_option_invalid"),
             (lambda: self.model.generate([10**6], GREEDY), "request_invalid"),
             (lambda: self.model.generate(PROMPT, SamplingParams(max_tokens=-1)), "request_invalid"),
             (lambda: self.model.generate(PROMPT, SamplingParams(logprobs=21)), "request_invalid"),

@@ -48,7 +48,7 @@ impl Scripted {
         };
         let plan = Plan {
             device: DeviceKind::Cpu,
-            kernels: Kernels::Cpu { isa: "scripted".into() },
+            kernels: Kernels::Cpu { isa: "scripted".into(), numerics: Default::default() },
             weights: WeightFormat::F32,
             kv: KvFormat::F32,
             context: 16,

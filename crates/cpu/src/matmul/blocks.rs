@@ -14,6 +14,7 @@
 //! **Order of reduction.** For each scale, 16 or 32 inputs: the exact dot product of the integers, one FMA with the product
 //! of both scales, and, where there is an offset, one with it and the activations' sum; in order.
 
+mod ordered;
 mod pack;
 mod row;
 mod scales;
@@ -33,6 +34,7 @@ use crate::simd::Simd;
 use scales::{Bytes, Halves, Nibbles, Scales, Sixes, Split};
 use tile::{Dot4, Dot8, Kind};
 
+pub(super) use ordered::ordered;
 pub(super) use pack::{pack_row, row_f32};
 
 /// Inputs that activations are quantised together.

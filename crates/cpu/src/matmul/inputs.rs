@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use half::f16;
+use tilewright_backend::Numerics;
 
 use super::blocks;
 use super::layout::{Format, Layout, tile_rows};
 use super::matrix::Matrix;
 use super::sweep::most_rows;
+use crate::llama::quantise::{self, Quantise};
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
 
@@ -15,9 +17,11 @@ use crate::simd::{Isa, Kernel, LANES, Simd};
 ///
 /// Rows lie in tiles of as many rows as the instruction set multiplies at a time; the last tile may be smaller. A tile
 /// is a sequence of words of its rows in turn: for floats the inputs; for integers, group by group, the rows' scales,
-/// the sums of their quantised inputs, and these, four a word.
+/// the sums of their quantised inputs, and these, four a word. With the numerics of llama.cpp every row is a tile, and a group of
+/// integers has the words of `llama::quantise`.
 #[derive(Default)]
 pub struct Inputs {
+    numerics: Numerics,
     words: Vec<u32>,
     made_for: Option<(Isa, Format)>,
     cols: usize,
@@ -26,6 +30,25 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// None yet, for products with these numerics; [`default`](Self::default) has the device's own.
+    pub fn new(numerics: Numerics) -> Self {
+        Self { numerics, ..Self::default() }
+    }
+
+    pub(super) fn numerics(&self) -> Numerics {
+        self.numerics
+    }
+
+    /// Words of one row for a matrix of `layout`.
+    fn row_words(&self, layout: Layout) -> usize {
+        match layout.format {
+            Format::Blocks(_) if !self.numerics.is_native() => {
+                layout.cols / quantise::GROUP * quantise::WORDS
+            }
+            _ => layout.row_words(),
+        }
+    }
+
     /// Replaces the rows by `rows` new ones for products with `matrix` (and with others of its format and inputs).
     /// `row` writes one of them, `[matrix.cols()]`; it is called once for each, from all threads.
     ///
@@ -41,21 +64,30 @@ impl Inputs {
         let Some(first) = matrix.parts().first() else { return };
         let layout = first.layout;
         let formats = matrix.parts().iter().map(|part| part.layout.format);
-        let most = formats.map(|format| isa.run(TileRows(format))).min().unwrap_or(1);
+        let most = match self.numerics.is_native() {
+            true => formats.map(|format| isa.run(TileRows(format))).min().unwrap_or(1),
+            false => 1,
+        };
+        let row_words = self.row_words(layout);
         self.made_for = Some((isa, layout.format));
         (self.cols, self.rows, self.tile_rows) = (layout.cols, rows, tile_rows(rows, most));
         let full = rows / self.tile_rows.max(1);
         let last = rows - full * self.tile_rows;
         let total = full * self.tile_rows + if last > 0 { tile_rows(last, most) } else { 0 };
         self.words.clear();
-        self.words.resize(total * layout.row_words(), 0);
-        let tile_rows = self.tile_rows;
-        pool.for_each_chunk(&mut self.words, (tile_rows * layout.row_words()).max(1), |tile, words| {
+        self.words.resize(total * row_words, 0);
+        let (tile_rows, numerics) = (self.tile_rows, self.numerics);
+        pool.for_each_chunk(&mut self.words, (tile_rows * row_words).max(1), |tile, words| {
             let mut values = vec![0.0; layout.cols.next_multiple_of(layout.group().max(LANES))];
-            let stride = words.len() / layout.row_words();
+            let stride = words.len() / row_words;
             for r in 0..tile_rows.min(rows - tile * tile_rows) {
                 row(tile * tile_rows + r, &mut values[..layout.cols]);
-                isa.run(Fill { layout, values: &values, words, first: r, stride });
+                match layout.format {
+                    Format::Blocks(_) if !numerics.is_native() => {
+                        isa.run(Quantise { row: &values[..layout.cols], words });
+                    }
+                    _ => isa.run(Fill { layout, values: &values, words, first: r, stride }),
+                }
             }
         });
     }

@@ -9,6 +9,7 @@ use super::inputs::Inputs;
 use super::integer::{Int4, Int8};
 use super::layout::{Format, Layout, Line, PANEL, WIDE_LINES};
 use super::matrix::{Matrix, Part};
+use super::ordered;
 use super::raw::Block;
 use crate::pool::Pool;
 use crate::simd::{Isa, Kernel, LANES, Simd};
@@ -73,6 +74,9 @@ pub(super) fn sweep(pool: &Pool, isa: Isa, matrix: &Matrix, inputs: &Inputs, out
     let mut blocks = Block::cut(out, matrix.rows(), &rows, &cols);
     pool.for_each(&mut blocks, |block| {
         let Some(part) = matrix.part_of(block.cols().start) else { return };
+        if !inputs.numerics().is_native() {
+            return ordered::run(isa, part, inputs, block, add);
+        }
         match part.layout.format {
             Format::F32 => run::<F32>(isa, part, inputs, block, add),
             Format::Bf16 => run::<Bf16>(isa, part, inputs, block, add),
@@ -330,7 +334,7 @@ impl Place<'_, '_> {
 
 /// Stores one row's results of one panel, as many as there are outputs.
 #[inline(always)]
-fn store<S: Simd>(simd: S, result: [S::F32; 2], out: &mut [f32], add: bool) {
+pub(super) fn store<S: Simd>(simd: S, result: [S::F32; 2], out: &mut [f32], add: bool) {
     if let ([low, high], []) = out.as_chunks_mut::<LANES>() {
         for (out, result) in [low, high].into_iter().zip(result) {
             let result = if add { simd.add(simd.load(out), result) } else { result };

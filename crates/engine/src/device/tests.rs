@@ -18,6 +18,7 @@ fn auto_honours_the_other_options() {
         (OpenOptions { weights: Some(WeightFormat::Int4), ..OpenOptions::default() }, "int4"),
         (OpenOptions { kv: Some(KvFormat::F16), ..OpenOptions::default() }, "f16"),
         (OpenOptions { threads: Some(3), ..OpenOptions::default() }, "3"),
+        (OpenOptions { numerics: Some(Numerics::LlamaCpp), ..OpenOptions::default() }, "llama.cpp"),
     ] {
         let choice = options.choose_device().unwrap();
         assert_eq!(choice.kind, DeviceKind::Cpu);
@@ -55,4 +56,18 @@ fn options_that_a_device_does_not_have_are_refused_together() {
         assert_eq!((found(kind).code(), found(kind).findings().len()), (Code::DeviceOptionInvalid, 1));
     }
     assert_eq!(staged::check(DeviceKind::Cpu, &OpenOptions::default()), Ok(()));
+}
+
+#[test]
+fn numerics_of_another_engine_are_the_processors_alone() {
+    let with = |numerics| OpenOptions { numerics: Some(numerics), ..OpenOptions::default() };
+    for kind in [DeviceKind::Cuda(0), DeviceKind::Metal, DeviceKind::Shim] {
+        let refusal = staged::check(kind, &with(Numerics::LlamaCpp)).unwrap_err();
+        assert_eq!(refusal.code(), Code::DeviceOptionInvalid);
+        assert_eq!(refusal.findings().iter().map(|f| f.what.as_str()).collect::<Vec<_>>(), ["numerics"]);
+        assert_eq!(staged::check(kind, &with(Numerics::Native)), Ok(()));
+    }
+    assert_eq!(staged::check(DeviceKind::Cpu, &with(Numerics::LlamaCpp)), Ok(()));
+    let any = with(Numerics::Native).choose_device().unwrap();
+    assert_eq!(any, DeviceRequest::Auto.choose().unwrap());
 }

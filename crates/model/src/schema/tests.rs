@@ -74,7 +74,8 @@ asks for it, and else widen blocks to f32.
 const GGUF_WRITTEN: &str = "
 `tilewright convert --to gguf --quant q8_0|q4_0|q4_k_m` writes such files, and llama.cpp reads them. `tools/gguf_greedy.py`
 continues ten prompts of the story model by 64 tokens with both programs. Both round activations to 8 bits and add floats in orders of their
-own, so texts part where the best two logits are nearly equal, and are compared up to there:
+own, so texts part where the best two logits are nearly equal, and are compared up to there. On the processor `--numerics llama.cpp` takes its
+orders, for [the types that they are known of](weights.md#numerics-of-llamacpp).
 
 | mixture | tokens compared, all equal | prompts that part | llama.cpp's largest margin where they do |
 | --- | --- | --- | --- |

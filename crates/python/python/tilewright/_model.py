@@ -38,6 +38,7 @@ class Model:
         device: str = "auto",
         weights: str | None = None,
         kv: str | None = None,
+        numerics: str | None = None,
         threads: int | None = None,
         context: int | None = None,
         prefill_chunk: int | None = None,
@@ -49,7 +50,8 @@ class Model:
 
         device: auto, cpu, cuda, cuda:N, metal or (for developers) shim. No other is used in its place.
         weights: f32, bf16, f16, int8 or int4. `None`: as stored, when that loses nothing.
-        kv: f32, f16, bf16 or int8. threads: of the CPU. context: positions for prompt and reply together.
+        kv: f32, f16, bf16 or int8. numerics: native, or on the CPU llama.cpp or llama.cpp-flash, for the bits of its
+        logits over the same GGUF file. threads: of the CPU. context: positions for prompt and reply together.
         prefill_chunk: tokens of a prompt taken in at once. attention, gemm: of a prompt, on metal and shim.
         cache: whether quantised weights of large models are kept for the next start, or the folder to keep them in.
         """
@@ -58,6 +60,7 @@ class Model:
             "device": device,
             "weights": weights,
             "kv": kv,
+            "numerics": numerics,
             "threads": threads,
             "context": context,
             "prefill_chunk": prefill_chunk,

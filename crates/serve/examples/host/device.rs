@@ -153,7 +153,7 @@ pub(crate) fn engine(times: Times) -> (Engine, Arc<Mutex<Seen>>) {
     let config = checkpoint.config().clone();
     let plan = Plan {
         device: DeviceKind::Cpu,
-        kernels: Kernels::Cpu { isa: "none".into() },
+        kernels: Kernels::Cpu { isa: "none".into(), numerics: Default::default() },
         weights: WeightFormat::F32,
         kv: KvFormat::F32,
         context: 512,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tilewright_backend::KvFormat;
+use tilewright_backend::{KvFormat, Numerics};
 use tilewright_engine::{Attention, Cache, DeviceRequest, Gemm, OpenOptions, Source};
 use tilewright_model::{WeightFormat, find_model};
 
@@ -37,6 +37,11 @@ pub(crate) struct ModelFlags {
     /// Prompt tokens taken in one step [default: chosen by the device]
     #[arg(long, value_name = "N")]
     pub prefill_chunk: Option<NonZeroUsize>,
+
+    /// Whose rounding and order of sums; others than native on the device cpu, for the bits of llama.cpp's logits over the same GGUF
+    /// file, without or with flash attention [default: native]
+    #[arg(long, value_name = "WHOSE", value_parser = named::<Numerics>(Numerics::ALL, Numerics::name))]
+    pub numerics: Option<Numerics>,
 
     /// Attention of a prompt, on the devices metal and shim [default: by the model's heads]
     #[arg(long, value_name = "PATH", value_parser = named::<Attention>(Attention::ALL, Attention::name))]
@@ -86,6 +91,7 @@ impl ModelFlags {
                 device: self.device,
                 weights: self.weights,
                 kv: self.kv_dtype,
+                numerics: self.numerics,
                 threads: self.threads.map(NonZeroUsize::get),
                 attention: self.attention,
                 gemm: self.gemm,

@@ -101,6 +101,25 @@ fn a_plan_that_is_refused_is_a_refusal_of_inspect() {
 }
 
 #[test]
+fn numerics_of_another_engine_are_in_the_plan_or_refused() {
+    let file = root().join("crates/cpu/tests/llama/llama.gguf").display().to_string();
+    for numerics in ["llama.cpp", "llama.cpp-flash"] {
+        let asked = ["inspect", "--json", "-m", &file, "--numerics", numerics];
+        let kernels = tilewright(&asked).expect_code(0).json()["plan"]["kernels"].clone();
+        assert!(kernels.as_str().unwrap().ends_with(&format!("numerics of {numerics}")), "{kernels}");
+    }
+    let refusals = |more: &[&str]| {
+        let asked = [&["inspect", "--json", "--numerics", "llama.cpp"], more].concat();
+        tilewright(&asked).expect_code(1).json()["refusals"].to_string()
+    };
+    // The default model is no GGUF file.
+    assert!(refusals(&[]).contains("weights, with the numerics of llama.cpp"));
+    assert!(
+        refusals(&["-m", &file, "--weights", "int8"]).contains("weights, with the numerics of llama.cpp")
+    );
+}
+
+#[test]
 fn a_name_that_would_command_a_terminal_is_written_out() {
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("crates/model/tests/fixtures/qwen3-tiny");

@@ -117,9 +117,9 @@ impl Batch {
     fn settings(&self) -> String {
         let Self { frame, template, sampling, limits, logprobs, .. } = self;
         let ModelChoice { source, options } = &self.model;
-        let OpenOptions { device, weights, context, .. } = options;
+        let OpenOptions { device, weights, kv, numerics, context, .. } = options;
         format!(
-            "{source:?} {device:?} {weights:?} {context:?} {frame:?} {template:?} {sampling:?} {limits:?} {logprobs:?}"
+            "{source:?} {device:?} {weights:?} {kv:?} {numerics:?} {context:?} {frame:?} {template:?} {sampling:?} {limits:?} {logprobs:?}"
         )
     }
 }

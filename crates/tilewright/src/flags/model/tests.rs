@@ -28,8 +28,7 @@ fn without_a_flag_the_embedded_model_runs_as_the_planner_decides() {
 
 #[test]
 fn every_flag_reaches_the_engine() {
-    let line =
-        "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --cache here";
+    let line = "-m dir --device cuda:1 --weights int4 --kv-dtype f16 -c 77 --prefill-chunk 5 -t 3 --numerics llama.cpp --cache here";
     let choice = resolve(&line.split(' ').collect::<Vec<_>>()).unwrap();
     assert_eq!(choice.source, Source::Path("dir".into()));
     assert_eq!(choice.options.device, DeviceRequest::Cuda(1));
@@ -38,6 +37,7 @@ fn every_flag_reaches_the_engine() {
     assert_eq!(choice.options.context, Some(77));
     assert_eq!(choice.options.prefill_chunk, Some(5));
     assert_eq!(choice.options.threads, Some(3));
+    assert_eq!(choice.options.numerics, Some(Numerics::LlamaCpp));
     assert_eq!(choice.options.cache, Cache::Folder("here".into()));
 }
 
@@ -54,9 +54,14 @@ fn a_context_of_zero_is_the_models_own() {
 
 #[test]
 fn values_outside_the_set_are_usage_errors() {
-    for line in
-        [["--weights", "int5"], ["--kv-dtype", "int4"], ["--device", "gpu"], ["-t", "0"], ["-c", "-1"]]
-    {
+    for line in [
+        ["--weights", "int5"],
+        ["--kv-dtype", "int4"],
+        ["--device", "gpu"],
+        ["--numerics", "mlx"],
+        ["-t", "0"],
+        ["-c", "-1"],
+    ] {
         assert!(resolve(&line).is_err(), "{line:?}");
     }
 }

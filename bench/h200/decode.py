@@ -20,11 +20,11 @@ SHAPES = {
     "1.7b": (28, 2048, 16, 6144, False, 22),
     "4b": (36, 2560, 32, 9728, False, 22),
     "8b": (36, 4096, 32, 12288, True, 20),
-    "layer": (1, 1024, 16, 3072, False, 24),
+    "layers": (2, 1024, 16, 3072, False, 24),
 }
 SHAPE = os.environ.get("SHAPE", "0.6b")
 LAYERS, HIDDEN, HEADS, INTER, UNTIED, SLOTS = SHAPES[SHAPE]
-KV_HEADS, HEAD, VOCAB = 8, 128, 4096 if SHAPE == "layer" else 151936
+KV_HEADS, HEAD, VOCAB = 8, 128, 4096 if SHAPE == "layers" else 151936
 WORKERS, CHUNK, POSITIONS, WARPS = 128, 8192, 8192, 8
 GROUP, MEMBERS = HEADS // KV_HEADS, WORKERS // KV_HEADS
 DEADLINE_NS = 2_000_000_000

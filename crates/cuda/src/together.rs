@@ -66,9 +66,11 @@ fn spans(positions: usize) -> usize {
     }
 }
 
-/// Whether the workers of a KV head can keep the spans of sequences that end there.
-fn takes(ends: impl Iterator<Item = usize>, kv_heads: usize) -> bool {
-    ends.map(spans).sum::<usize>() <= LIST * WORKERS / kv_heads
+/// Whether the workers of a KV head can keep the spans of sequences that end there: all together, and in the kernel for `rows` each
+/// one's number and row in the fifteen bits of a list's entry that are not `LAST` of `native/mates.cuh`.
+fn takes(ends: impl Iterator<Item = usize>, rows: usize, kv_heads: usize) -> bool {
+    let (all, most) = ends.map(spans).fold((0, 0), |(all, most), spans| (all + spans, spans.max(most)));
+    all <= LIST * WORKERS / kv_heads && most * rows <= 1 << 15
 }
 
 /// Whether a model that decodes persistently decodes several sequences so too, of any length up to a context.
@@ -77,7 +79,7 @@ pub(crate) fn takes_shape(config: &Config, context: usize) -> bool {
         && config.group() == 2
         && config.intermediate == 3072
         && config.qk_norm
-        && takes([context].into_iter(), config.kv_heads)
+        && takes([context].into_iter(), ROWS[0], config.kv_heads)
 }
 
 /// The kernels and what they work with.
@@ -153,8 +155,9 @@ impl Together {
         logits: Option<&mut [f32]>,
     ) -> Result<Vec<Vec<u32>>, Refusal> {
         let (count, steps) = (run.rows.len(), run.steps.min(STEPS));
+        let Some(size) = ROWS.iter().position(|most| count <= *most) else { return Ok(Vec::new()) };
         let ends = run.rows.iter().map(|row| row.position as usize + steps);
-        if count > 1 && !takes(ends, config.kv_heads) {
+        if count > 1 && !takes(ends, ROWS[size], config.kv_heads) {
             // Bits do not depend on how rows are grouped.
             let (rows, tokens) = (run.rows.split_at(count / 2), run.tokens.split_at(count / 2));
             let (few, rest) = match logits.map(|l| l.split_at_mut(count / 2 * config.vocab)) {
@@ -169,7 +172,6 @@ impl Together {
             ids.extend(self.run(device, config, weights, &other, rest)?);
             return Ok(ids);
         }
-        let Some(size) = ROWS.iter().position(|most| count <= *most) else { return Ok(Vec::new()) };
         let (most, kernel) = (ROWS[size], &self.kernels[size]);
         let spans = run.rows.iter().map(|row| spans(row.position as usize + steps)).max().unwrap_or(1);
         let part = config.group() * (config.head_dim / 2 + 2) * 8;

@@ -76,9 +76,10 @@ struct Weighed {
     __device__ __forceinline__ void join(float n, float k, const float (&v)[4]) {
         float mx = fmaxf(m, n), f = exp2_fast(m - mx), g = exp2_fast(n - mx);
         m = mx;
-        l = f * l + g * k;
+        // Fused by hand: a compiler may fuse two uses of this differently.
+        l = fmaf(g, k, f * l);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) o[i] = f * o[i] + g * v[i];
+        for (int i = 0; i < 4; ++i) o[i] = fmaf(f, o[i], g * v[i]);
     }
 };
 

@@ -25,6 +25,9 @@
 #define EARLY 18 // chunks of keys and values of which as few as of weights are in flight: workers still exchange when they are sent
 #endif
 
+static_assert(EARLY % 2 == 0, "keys and values of a block are sent alike");
+static_assert(FLY <= SLOTS / PRODUCERS && FLY_KV <= SLOTS / PRODUCERS && FLY_HEAD <= SLOTS / PRODUCERS, "a slot's copy is seen to land before the next is sent to it");
+
 // As produce of decode.cu: one of PRODUCERS threads. Of a layer's keys and values the first come before the weights that the queries
 // are made with: they wait in registers then, and the ring has room for more.
 __device__ void produce(const Together& t, Mates& m, u32 ring, u32 worker, u32 me) {

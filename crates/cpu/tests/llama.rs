@@ -191,8 +191,8 @@ fn what_is_not_covered_is_refused_by_name() {
     for (fixture, words) in [
         ("qwen3-tiny", &["bf16"][..]),
         ("qwen3-sharded-f16", &["f32"]),
-        ("llama3-rope-scaling", &["blocks of a GGUF file", "rotary embedding"]),
-        ("qwen3-yarn", &["blocks of a GGUF file", "rotary embedding"]),
+        ("llama3-rope-scaling", &["blocks of a GGUF file", "Llama 3 scaling by"]),
+        ("qwen3-yarn", &["blocks of a GGUF file", "YaRN scaling by"]),
     ] {
         refused(&opened(fixture), llama(1), words);
     }

@@ -40,7 +40,9 @@ impl OpenOptions {
             DeviceRequest::Shim => staged_choice(DeviceKind::Shim, self),
             DeviceRequest::Auto => {
                 let (kind, why) = match self.only_cpu() {
-                    Some(option) => (DeviceKind::Cpu, format!("{option} asked for, which not every GPU has")),
+                    Some(option) => {
+                        (DeviceKind::Cpu, format!("{option} asked for, which GPUs have not, or not all"))
+                    }
                     None => match gpu::find(0) {
                         Ok(name) => (DeviceKind::Cuda(0), name),
                         Err(refusal) => {

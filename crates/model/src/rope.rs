@@ -4,6 +4,7 @@
 //! order of a head's elements (which two form a pair) is the business of whoever applies the rotation.
 
 use std::f64::consts::TAU;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -47,6 +48,22 @@ pub enum RopeScaling {
     },
     /// An explicit divisor for each of the `head_dim / 2` frequencies.
     Factors(Vec<f64>),
+}
+
+impl fmt::Display for RopeScaling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("no scaling"),
+            Self::Linear { factor } => write!(f, "linear scaling by {factor}"),
+            Self::Llama3 { factor, original_max_positions, .. } => {
+                write!(f, "Llama 3 scaling by {factor} from {original_max_positions} positions")
+            }
+            Self::Yarn { factor, original_max_positions, .. } => {
+                write!(f, "YaRN scaling by {factor} from {original_max_positions} positions")
+            }
+            Self::Factors(factors) => write!(f, "{} explicit divisors", factors.len()),
+        }
+    }
 }
 
 /// Base frequency and scaling of the rotary embedding.

@@ -45,7 +45,7 @@ pub(crate) fn check(
         not("head width", "fewer than 128", config.head_dim.to_string());
     }
     if config.rope.scaling != RopeScaling::None {
-        not("rotary embedding", "one without scaling", format!("{:?}", config.rope.scaling));
+        not("rotary embedding", "one without scaling", config.rope.scaling.to_string());
     }
     if config.qk_norm && is_side_by_side(config) {
         not("per-head norm", "none with the Llama architecture", "one".to_owned());

@@ -258,11 +258,15 @@ fn halves_are_added_until_one_is_left() {
 /// A sum in f32, or of squares that are not rounded, gives another scale.
 #[test]
 fn the_norm_sums_rounded_squares_in_f64() {
-    let x = values(576, 11);
-    let sum: f64 = x.iter().map(|v| f64::from(v * v)).sum();
-    assert_eq!(inverse_rms(&x, 1e-5), 1.0 / ((sum / 576.0) as f32 + 1e-5).sqrt());
+    // A row of which other sums give other scales.
+    let x = values(64, 13);
+    let scale = |sum: f64| 1.0 / ((sum / 64.0) as f32 + 1e-5).sqrt();
+    let rounded: f64 = x.iter().map(|v| f64::from(v * v)).sum();
     let unrounded: f64 = x.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
-    assert_ne!(sum, unrounded);
+    let in_f32: f32 = x.iter().map(|v| v * v).sum();
+    assert_eq!(inverse_rms(&x, 1e-5), scale(rounded));
+    assert_ne!(scale(rounded), scale(unrounded));
+    assert_ne!(scale(rounded), scale(f64::from(in_f32)));
 }
 
 /// The angles are products of f32, and of each pair one product is fused.

@@ -22,7 +22,9 @@ pub(super) fn run(isa: Isa, matrix: &Part, inputs: &Inputs, block: &mut Block<'_
         Format::Blocks(StoredType::Q4_1) => isa.run(Of::<OfBlocks<blocks::Q4_1>>(task, PhantomData)),
         Format::Blocks(StoredType::Q5_0) => isa.run(Of::<OfBlocks<blocks::Q5_0>>(task, PhantomData)),
         Format::Blocks(StoredType::Q5_1) => isa.run(Of::<OfBlocks<blocks::Q5_1>>(task, PhantomData)),
-        Format::Blocks(_) | Format::Bf16 | Format::Int8 | Format::Int4 => {}
+        Format::Blocks(_) | Format::Bf16 | Format::Int8 | Format::Int4 => {
+            unreachable!("without an order, and `cover::check` lets none such in")
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use tilewright_model::{Inspection, RopeScaling, Shown};
+use tilewright_model::{Inspection, Shown};
 
 use super::facts::{Facts, total_bytes};
 use crate::commands::describe;
@@ -53,7 +53,7 @@ fn shape(page: &mut Page, inspection: &Inspection) {
     ];
     let facts: Vec<&str> = facts.into_iter().filter_map(|(is, text)| is.then_some(text)).collect();
     page.line("", format!("SwiGLU {}, epsilon {:e}{}", config.intermediate, config.norm_eps, list(&facts)));
-    page.line("rope", format!("base {}, {}", config.rope.theta, scaling(&config.rope.scaling)));
+    page.line("rope", format!("base {}, {}", config.rope.theta, config.rope.scaling));
     let origin = match inspection.prompt_tokens {
         Some(_) => ": the most of this format, which does not state the model's own",
         None => "",
@@ -66,20 +66,6 @@ fn shape(page: &mut Page, inspection: &Inspection) {
 
 fn list(facts: &[&str]) -> String {
     facts.iter().map(|fact| format!(", {fact}")).collect()
-}
-
-fn scaling(scaling: &RopeScaling) -> String {
-    match scaling {
-        RopeScaling::None => "no scaling".to_owned(),
-        RopeScaling::Linear { factor } => format!("linear scaling by {factor}"),
-        RopeScaling::Llama3 { factor, original_max_positions, .. } => {
-            format!("Llama 3 scaling by {factor} from {original_max_positions} positions")
-        }
-        RopeScaling::Yarn { factor, original_max_positions, .. } => {
-            format!("YaRN scaling by {factor} from {original_max_positions} positions")
-        }
-        RopeScaling::Factors(factors) => format!("{} explicit divisors", factors.len()),
-    }
 }
 
 fn memory(page: &mut Page, facts: &Facts) {
